@@ -1,0 +1,1 @@
+"""Federated rounds; comes with a later release."""

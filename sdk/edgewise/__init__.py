@@ -1,0 +1,1 @@
+"""Run any ONNX model on an edge device, and keep it learning there."""

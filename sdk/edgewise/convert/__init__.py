@@ -1,0 +1,1 @@
+"""From foreign models to ours."""

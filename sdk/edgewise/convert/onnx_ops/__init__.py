@@ -1,0 +1,1 @@
+"""ONNX operators as compositions of our ops; one family a file."""

@@ -1,0 +1,192 @@
+"""What every op is: a class whose fields are attributes and whose methods are meaning."""
+
+from __future__ import annotations
+
+import enum
+import typing
+from collections.abc import Iterator, Mapping
+from typing import Any, ClassVar, NamedTuple, Self, TypeAlias
+
+import numpy.typing as npt
+
+from edgewise.dims import Dim, Expr, bind, symbols
+from edgewise.errors import InternalError, ShapeError
+from edgewise.types import TensorType
+
+if typing.TYPE_CHECKING:  # a real cycle: calling an op makes a node
+    from edgewise.ir.graph import Value
+
+Array: TypeAlias = npt.NDArray[Any]
+AttributeValue: TypeAlias = int | float | bool | str | enum.Enum | Dim | tuple[Any, ...]
+
+OPS: dict[str, type[Op]] = {}
+
+
+class Field(NamedTuple):
+    """One attribute of an op: its name, its annotation, its default."""
+
+    name: str
+    kind: Any
+    default: Any
+
+
+class Sample(NamedTuple):
+    """One case that every check of an op runs over: the op and its input arrays."""
+
+    op: Op
+    inputs: tuple[Array | None, ...]
+
+
+class Cost(NamedTuple):
+    """Work of one node: multiply-adds and bytes moved."""
+
+    macs: int
+    bytes: int
+
+
+REQUIRED = object()
+
+
+class Op:
+    """A pure function of tensors.
+
+    A subclass annotates its attributes (``int``, ``float``, ``bool``, ``str``, ``Dim``,
+    an enum, or a ``tuple[X, ...]`` of those; an ``int`` field never holds a symbol, a
+    ``Dim`` field may) and defines ``infer``, ``reference`` and ``samples``.  Attributes
+    are read here rather than by ``dataclasses``, whose generated code would cost some
+    hundreds of milliseconds at import.
+
+    Class Attributes:
+        name: Registered name; also the name in files and texts.
+        fields: The attributes, in order.
+        in_place: Inputs whose memory output 0 may take over: same bytes in, same out,
+            each element read before it is written.
+        view: Whether output 0 is input 0's memory under another shape.
+        random: Whether equal inputs may give other outputs (never merged or folded).
+    """
+
+    name: ClassVar[str]
+    fields: ClassVar[tuple[Field, ...]] = ()
+    in_place: ClassVar[tuple[int, ...]] = ()
+    view: ClassVar[bool] = False
+    random: ClassVar[bool] = False
+    values: tuple[AttributeValue, ...]
+
+    def __init_subclass__(cls, name: str | None = None) -> None:
+        super().__init_subclass__()
+        annotations = cls.__dict__.get("__annotations__", {})
+        own = tuple(
+            Field(key, kind, cls.__dict__.get(key, REQUIRED))
+            for key, kind in annotations.items()
+            if "ClassVar" not in str(kind)
+        )
+        cls.fields = (*cls.fields, *own)
+        if name is None:
+            return
+        for method in ("infer", "reference", "samples"):
+            if getattr(cls, method) is getattr(Op, method):
+                raise InternalError(f"op {name} does not define {method}")
+        if name in OPS:
+            raise InternalError(f"two ops are called {name}")
+        cls.name = name
+        OPS[name] = cls
+
+    def __init__(self, *args: AttributeValue, **named: AttributeValue) -> None:
+        values = list(args)
+        for field in self.fields[len(args) :]:
+            value = named.pop(field.name, field.default)
+            if value is REQUIRED:
+                raise InternalError(f"{self.name}: attribute {field.name} is missing")
+            values.append(value)
+        if named or len(values) > len(self.fields):
+            raise InternalError(f"{self.name}: no such attributes: {sorted(named)}")
+        for field, value in zip(self.fields, values, strict=True):
+            object.__setattr__(self, field.name, value)
+        object.__setattr__(self, "values", tuple(values))
+
+    def __setattr__(self, name: str, value: object) -> None:
+        raise AttributeError(f"{type(self).__name__} is immutable")
+
+    def __eq__(self, other: object) -> bool:
+        return type(self) is type(other) and repr(self) == repr(other)
+
+    def __hash__(self) -> int:
+        return hash((type(self), repr(self.values)))
+
+    def __repr__(self) -> str:
+        pairs = zip(self.fields, self.values, strict=True)
+        return f"{self.name}({', '.join(f'{f.name}={v!r}' for f, v in pairs)})"
+
+    def __call__(self, *inputs: Value | None, label: str = "") -> Value:
+        """A node of this op; its first output."""
+        return self.node(*inputs, label=label)[0]
+
+    def node(self, *inputs: Value | None, label: str = "") -> tuple[Value, ...]:
+        """A node of this op; all its outputs."""
+        from edgewise.ir.graph import Node, Value  # noqa: PLC0415 - a real cycle
+
+        types = self.infer_all(tuple(None if v is None else v.type for v in inputs))
+        node = Node(self, inputs, types, label)
+        return tuple(Value(node, index) for index in range(len(types)))
+
+    def replace(self, **changes: AttributeValue) -> Self:
+        """The same op with some attributes changed."""
+        names = (field.name for field in self.fields)
+        return type(self)(**(dict(zip(names, self.values, strict=True)) | changes))
+
+    def bind(self, values: Mapping[str, Dim]) -> Self:
+        """The same op with symbols in its attributes replaced."""
+        bound = tuple(_bind(value, values) for value in self.values)
+        return self if bound == self.values else type(self)(*bound)
+
+    def symbols(self) -> frozenset[str]:
+        """Names of the symbols in its attributes."""
+        return frozenset().union(*map(_symbols, self.values))
+
+    def infer_all(self, types: tuple[TensorType | None, ...]) -> tuple[TensorType, ...]:
+        """Types of all outputs."""
+        try:
+            result = self.infer(*types)
+        except TypeError as error:
+            if error.__traceback__ and error.__traceback__.tb_next is None:
+                raise ShapeError(
+                    f"{self.name}: does not take {len(types)} inputs"
+                ) from error
+            raise
+        return result if isinstance(result, tuple) else (result,)
+
+    def refuse(self, got: tuple[object, ...], want: str) -> ShapeError:
+        """The error for inputs that do not fit; the caller raises it."""
+        return ShapeError(f"{self.name}: got ({', '.join(map(str, got))}); want {want}")
+
+    def infer(self, *types: Any) -> TensorType | tuple[TensorType, ...]:
+        """Types of the outputs from those of the inputs; ``None`` is an absent input."""
+        raise NotImplementedError
+
+    def reference(self, *inputs: Any) -> Array | tuple[Array, ...]:
+        """The outputs, in plain numpy: what a kernel is checked against."""
+        raise NotImplementedError
+
+    @staticmethod
+    def samples() -> Iterator[Sample]:
+        """Cases for every check: usual, odd, empty and extreme."""
+        raise NotImplementedError
+
+    def cost(
+        self, inputs: tuple[TensorType | None, ...], outputs: tuple[TensorType, ...]
+    ) -> Cost:
+        """Work on static types; by default one pass over all memory."""
+        moved = sum(t.bytes for t in (*inputs, *outputs) if t is not None)
+        return Cost(0, moved)
+
+
+def _bind(value: AttributeValue, values: Mapping[str, Dim]) -> AttributeValue:
+    if isinstance(value, tuple):
+        return tuple(_bind(item, values) for item in value)
+    return bind(value, values) if isinstance(value, Expr) else value
+
+
+def _symbols(value: AttributeValue) -> frozenset[str]:
+    if isinstance(value, tuple):
+        return frozenset().union(*map(_symbols, value))
+    return symbols(value) if isinstance(value, Expr) else frozenset()

@@ -1,0 +1,1 @@
+"""What the kernels are (``catalog``) and how they are made (``native``)."""

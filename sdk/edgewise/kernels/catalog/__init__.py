@@ -1,0 +1,1 @@
+"""Which native function serves which op; pure Python."""

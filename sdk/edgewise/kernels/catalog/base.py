@@ -1,0 +1,129 @@
+"""What the planner knows of a kernel: which calls it takes, its argument words, tasks.
+
+Every native kernel is ``int32 kernel(const int64 *args, int64 begin, int64 end, int64
+worker)``: it does tasks ``[begin, end)`` and returns 0 or a status of ``errors.STATUS``.
+``args`` are raw 64-bit words: addresses, sizes, strides, the bits of floats.
+
+The number of tasks depends on shapes only, never on the number of threads, so that any
+thread count gives the same bits; no two tasks write the same memory.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Callable
+from typing import NamedTuple, TypeAlias
+
+from edgewise.errors import InternalError
+from edgewise.ir.op import Op
+from edgewise.types import TensorType
+
+MAX_RANK = 8
+
+
+class In(NamedTuple):
+    """Address of input ``slot``, plus ``offset`` bytes; 0 where the input is absent."""
+
+    slot: int
+    offset: int = 0
+
+
+class Out(NamedTuple):
+    """Address of output ``slot``, plus ``offset`` bytes."""
+
+    slot: int
+    offset: int = 0
+
+
+class Temp(NamedTuple):
+    """Address of temporary ``slot`` of the call, shared by its launches."""
+
+    slot: int
+    offset: int = 0
+
+
+class Scratch(NamedTuple):
+    """Address of the scratch area; worker ``w`` owns ``scratch`` bytes at ``w * scratch``."""
+
+
+Word: TypeAlias = int | In | Out | Temp | Scratch
+
+
+class Call(NamedTuple):
+    """An op on static types, for which a kernel is wanted."""
+
+    op: Op
+    inputs: tuple[TensorType | None, ...]
+    outputs: tuple[TensorType, ...]
+
+
+class Launch(NamedTuple):
+    """One step of a plan: a native function, its words, its tasks."""
+
+    symbol: str
+    words: tuple[Word, ...]
+    tasks: int
+
+
+class Binding(NamedTuple):
+    """How kernels carry out one call: launches in order, and the memory they share.
+
+    Attributes:
+        launches: The steps; each is complete before the next begins.
+        temps: Bytes of every temporary; 64-byte aligned.
+        scratch: Bytes of scratch that each worker needs; a multiple of 64.
+    """
+
+    launches: tuple[Launch, ...]
+    temps: tuple[int, ...] = ()
+    scratch: int = 0
+
+
+Bind: TypeAlias = Callable[[Call], "Binding | None"]
+
+
+class Kernel(NamedTuple):
+    """A catalogue entry: the op it serves, the native functions it needs, how to bind."""
+
+    op: str
+    symbols: tuple[str, ...]
+    bind: Bind
+
+
+KERNELS: dict[str, list[Kernel]] = {}
+
+
+def kernel(op: str, *symbols: str) -> Callable[[Bind], Bind]:
+    """Register ``bind`` for ``op``; among several the first that does not decline wins."""
+
+    def register(bind: Bind) -> Bind:
+        KERNELS.setdefault(op, []).append(Kernel(op, symbols, bind))
+        return bind
+
+    return register
+
+
+def find(call: Call) -> Binding | None:
+    """The kernels for ``call``, or ``None`` where only the reference can do it."""
+    for entry in KERNELS.get(call.op.name, ()):
+        binding = entry.bind(call)
+        if binding is not None:
+            return binding
+    return None
+
+
+def f32_word(value: float) -> int:
+    """The bits of a float32, as a word."""
+    return int(struct.unpack("<i", struct.pack("<f", value))[0])
+
+
+def f64_word(value: float) -> int:
+    """The bits of a float64, as a word."""
+    return int(struct.unpack("<q", struct.pack("<d", value))[0])
+
+
+def blocks(size: int, block: int) -> int:
+    """Tasks that cover ``size`` items in blocks; one at least, so that empty work ends."""
+    if block < 1:
+        raise InternalError(f"a block of {block} items")
+    return max(1, -(-size // block))

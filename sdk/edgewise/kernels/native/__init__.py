@@ -1,0 +1,1 @@
+"""Kernel bodies in Numba; imported by the builder only."""

@@ -1,0 +1,1 @@
+"""What the ops mean; one family a file."""

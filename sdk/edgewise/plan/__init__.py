@@ -1,0 +1,1 @@
+"""From a graph with known sizes to steps and memory offsets."""

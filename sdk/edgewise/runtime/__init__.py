@@ -1,0 +1,1 @@
+"""Memory, threads and the kernel library: what runs a plan."""

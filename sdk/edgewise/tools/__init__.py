@@ -1,0 +1,1 @@
+"""Comparing, timing and describing models."""

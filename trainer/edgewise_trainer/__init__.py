@@ -1,0 +1,1 @@
+"""Learning on the device; comes with a later release."""
