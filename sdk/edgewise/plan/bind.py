@@ -1,0 +1,54 @@
+"""Sizes for the symbols of a graph: every op and every type without symbols."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from edgewise.dims import Dim
+from edgewise.errors import DTypeError, ShapeError
+from edgewise.ir.op import Op
+from edgewise.plan.flat import ABSENT, Flat
+from edgewise.types import DType, TensorType
+
+
+def bind(
+    flat: Flat, sizes: Mapping[str, Dim]
+) -> tuple[list[Op], list[TensorType], list[int]]:
+    """Ops of all nodes, types of all values, bytes of all values, at ``sizes``.
+
+    Only what a symbol reaches is inferred anew.
+
+    Raises:
+        ShapeError: A size stays unknown, or the sizes do not fit an op.
+        DTypeError: A value holds strings, which lie in no flat memory.
+    """
+    ops = [node.op for node in flat.nodes]
+    types = list(flat.types)
+    if not flat.static:
+        for number, _ in flat.leaves:
+            types[number] = types[number].bind(sizes)
+        for index, node in enumerate(flat.nodes):
+            reads = flat.reads[index]
+            if not flat.symbolic[index] and all(
+                number == ABSENT or types[number] is flat.types[number]
+                for number in reads
+            ):
+                continue
+            op = ops[index] = node.op.bind(sizes)
+            inputs = tuple(None if n == ABSENT else types[n] for n in reads)
+            for number, type_ in zip(
+                flat.writes[index], op.infer_all(inputs), strict=True
+            ):
+                types[number] = type_
+    return ops, types, [_bytes(type_) for type_ in types]
+
+
+def _bytes(type_: TensorType) -> int:
+    count = 1
+    for size in type_.shape:
+        if not isinstance(size, int):
+            raise ShapeError(f"{type_}: the size {size} is known neither here nor now")
+        count *= size
+    if type_.dtype is DType.STRING:
+        raise DTypeError(f"{type_}: got strings; want numbers, which fit flat memory")
+    return count * type_.dtype.bits // 8

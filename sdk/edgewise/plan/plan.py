@@ -1,0 +1,152 @@
+"""A plan: everything a run of one function at given sizes needs, but addresses."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping, Sequence
+from typing import NamedTuple, TypeAlias
+
+from edgewise.dims import Dim
+from edgewise.ir.op import Op
+from edgewise.kernels.catalog.base import Binding, Call
+from edgewise.kernels.catalog.base import find as find_kernel
+from edgewise.plan.arena import Block, Layout, arrange
+from edgewise.plan.bind import bind
+from edgewise.plan.flat import ABSENT, Flat
+from edgewise.plan.segments import Segment, cut
+from edgewise.plan.steps import Steps, Writer
+from edgewise.plan.storage import ARENA, Base, Place, Storage, lay_out
+from edgewise.types import TensorType
+
+Find: TypeAlias = Callable[[Call], Binding | None]
+
+
+class Plan(NamedTuple):
+    """How a function runs at given sizes.
+
+    Attributes:
+        flat: The function's graph, numbered.
+        ops: Its ops at these sizes, by node number.
+        types: Types of its values, by value number.
+        bindings: Kernels of every node; ``None`` where the reference does it, and for
+            views, which are no work.
+        storage: Buffers of the values.
+        locations: Base and offset of every value.
+        layout: Size of the arena, and the size below which none can be.
+        segments: Runs of native steps, and single ops by reference.
+        steps: The native launches.
+        output_copies: Positions of outputs that lie elsewhere, to be copied at the end.
+        update_copies: Variables whose new value is copied when the run has ended well.
+    """
+
+    flat: Flat
+    ops: list[Op]
+    types: list[TensorType]
+    bindings: list[Binding | None]
+    storage: Storage
+    locations: list[tuple[Base, int]]
+    layout: Layout
+    segments: tuple[Segment, ...]
+    steps: Steps
+    output_copies: tuple[int, ...]
+    update_copies: tuple[str, ...]
+
+
+def make_plan(
+    flat: Flat,
+    sizes: Mapping[str, Dim] | None = None,
+    *,
+    workers: int = 1,
+    direct: Collection[str] = (),
+    find: Find = find_kernel,
+) -> Plan:
+    """Plan a function.
+
+    Args:
+        flat: Its graph, numbered.
+        sizes: A size for every symbol in it.
+        workers: Threads that may run it: each needs scratch memory of its own.
+        direct: Variables that may be written while it runs (see ``lay_out``).
+        find: Which kernels take a call.
+
+    Raises:
+        ShapeError: The sizes do not fit an op.
+    """
+    ops, types, byte_sizes = bind(flat, sizes or {})
+    bindings = [_bind_kernel(flat, types, n, op, find) for n, op in enumerate(ops)]
+    storage = lay_out(flat, ops, types, byte_sizes, direct)
+    layout, buffer_offsets, temps = _arrange(storage, bindings, workers)
+    locations = [
+        (storage.buffers[number].base, buffer_offsets[number]) for number in storage.of
+    ]
+    return Plan(
+        flat=flat,
+        ops=ops,
+        types=types,
+        bindings=bindings,
+        storage=storage,
+        locations=locations,
+        layout=layout,
+        segments=cut(ops, bindings),
+        steps=_write_steps(flat, bindings, locations, temps),
+        output_copies=tuple(
+            position
+            for position, number in enumerate(flat.outputs)
+            if locations[number][0] != Base(Place.OUTPUT, position)
+        ),
+        update_copies=tuple(
+            key
+            for key, number in flat.updates.items()
+            if key not in direct or locations[number][0] != Base(Place.VARIABLE, key)
+        ),
+    )
+
+
+def _bind_kernel(
+    flat: Flat, types: Sequence[TensorType], index: int, op: Op, find: Find
+) -> Binding | None:
+    if op.view:
+        return None
+    inputs = tuple([None if n == ABSENT else types[n] for n in flat.reads[index]])
+    outputs = tuple([types[n] for n in flat.writes[index]])
+    return find(Call(op, inputs, outputs))
+
+
+def _arrange(
+    storage: Storage, bindings: Sequence[Binding | None], workers: int
+) -> tuple[Layout, list[int], list[list[int]]]:
+    """The arena: its layout, the offset of every buffer, of every node's temporaries.
+
+    A node's scratch area, which holds a part for each worker, is its last temporary.
+    """
+    blocks: list[Block] = []
+    owners: list[int] = []
+    for number, buffer in enumerate(storage.buffers):
+        if buffer.base is ARENA:
+            owners.append(number)
+            blocks.append(Block(buffer.size, buffer.first, buffer.last))
+    counts = []
+    for index, binding in enumerate(bindings):
+        areas = (*binding.temps, binding.scratch * workers) if binding else ()
+        blocks += [Block(size, index, index) for size in areas]
+        counts.append(len(areas))
+    layout = arrange(blocks)
+    offsets = [0] * len(storage.buffers)
+    for number, offset in zip(owners, layout.offsets, strict=False):
+        offsets[number] = offset
+    rest = iter(layout.offsets[len(owners) :])
+    temps = [[next(rest) for _ in range(count)] for count in counts]
+    return layout, offsets, temps
+
+
+def _write_steps(
+    flat: Flat,
+    bindings: Sequence[Binding | None],
+    locations: Sequence[tuple[Base, int]],
+    temps: Sequence[Sequence[int]],
+) -> Steps:
+    writer = Writer(locations)
+    for index, binding in enumerate(bindings):
+        if binding is not None:
+            reads, writes = flat.reads[index], flat.writes[index]
+            writer.add(index, binding, reads, writes, temps[index])
+    return writer.finish()

@@ -1,0 +1,72 @@
+"""How a session runs: everything that can be chosen, checked where it is made."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from edgewise._env import MAX_THREADS
+from edgewise.errors import ConfigError
+
+CORES = ("auto", "big", "little", "all")
+PRECISIONS = ("float32",)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SessionConfig:
+    """How a session runs; never changes once the session exists.
+
+    Attributes:
+        threads: Threads of a run, the calling one included; None: what
+            ``EDGEWISE_THREADS`` says, else one for each core of ``cores``.
+        cores: Which cores may be used: ``"auto"`` (the fast ones, not pinned),
+            ``"big"``, ``"little"``, ``"all"``, or CPU ids. Threads stay on cores that
+            were chosen; the calling thread stays where the caller has put it.
+        precision: Precision of the arithmetic: ``"float32"``.
+        delegates: Delegates in order of preference; the rest runs here.
+        arena_limit: Bytes of working memory a plan may use; None: no limit.
+        max_plans: Plans kept, one for each tuple of input shapes; the one not used for
+            longest makes room.
+    """
+
+    threads: int | None = None
+    cores: str | tuple[int, ...] = "auto"
+    precision: str = "float32"
+    delegates: tuple[str, ...] = ()
+    arena_limit: int | None = None
+    max_plans: int = 16
+
+    def __post_init__(self) -> None:
+        _check_whole("threads", self.threads, MAX_THREADS)
+        _check_whole("arena_limit", self.arena_limit, None)
+        _check_whole("max_plans", self.max_plans, None)
+        _check_cores(self.cores)
+        if self.precision not in PRECISIONS:
+            raise ConfigError(
+                f"precision={self.precision!r}: want one of {', '.join(PRECISIONS)}"
+            )
+        if isinstance(self.delegates, str) or not all(
+            isinstance(name, str) for name in self.delegates
+        ):
+            raise ConfigError(f"delegates={self.delegates!r}: want a tuple of names")
+
+
+def _check_whole(name: str, value: object, largest: int | None) -> None:
+    if value is None and name != "max_plans":
+        return
+    whole = isinstance(value, int) and not isinstance(value, bool)
+    if not whole or value < 1 or (largest is not None and value > largest):  # type: ignore[operator]  # whole says it is an int
+        upper = f"from 1 to {largest}" if largest else "of at least 1"
+        raise ConfigError(f"{name}={value!r}: want a whole number {upper}")
+
+
+def _check_cores(cores: object) -> None:
+    if isinstance(cores, str):
+        if cores not in CORES:
+            raise ConfigError(
+                f"cores={cores!r}: want one of {', '.join(CORES)}, or CPU ids"
+            )
+        return
+    ids = cores if isinstance(cores, tuple) else ()
+    whole = all(isinstance(i, int) and not isinstance(i, bool) and i >= 0 for i in ids)
+    if not ids or not whole or len(set(ids)) != len(ids):
+        raise ConfigError(f"cores={cores!r}: want a tuple of different CPU ids")

@@ -1,0 +1,89 @@
+"""Aligned memory: arrays, the arena that a session's plans share, and what it holds."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from edgewise.errors import ConfigError
+from edgewise.ir.op import Array
+from edgewise.types import TensorType
+
+ALIGNMENT = 64
+
+
+class MemoryReport(NamedTuple):
+    """Memory of a session, in bytes.
+
+    Attributes:
+        arena_bytes: Working memory: values between ops, packing, scratch areas.
+        lower_bound_bytes: Largest sum of live bytes over the steps; no arena is
+            smaller.
+        weights_bytes: Variables and constants, the derived ones included.
+    """
+
+    arena_bytes: int
+    lower_bound_bytes: int
+    weights_bytes: int
+
+
+def address(array: Array) -> int:
+    """Where the first element lies."""
+    return int(array.__array_interface__["data"][0])
+
+
+def empty(nbytes: int) -> Array:
+    """That many bytes, not initialised, on a cache line of their own."""
+    raw = np.empty(nbytes + ALIGNMENT, np.uint8)
+    start = -address(raw) % ALIGNMENT
+    return raw[start : start + nbytes]
+
+
+def zeros(type_: TensorType) -> Array:
+    """An aligned array of zeros."""
+    array = view(empty(type_.bytes), 0, type_)
+    array.fill(0)
+    return array
+
+
+def words(count: int) -> Array:
+    """That many 64-bit words of zero, aligned: what native code reads and writes."""
+    array = empty(8 * max(count, 1)).view(np.int64)
+    array.fill(0)
+    return array
+
+
+def view(memory: Array, offset: int, type_: TensorType) -> Array:
+    """A tensor inside a piece of memory."""
+    return np.ndarray(type_.dims, type_.dtype.numpy, memory, offset)
+
+
+class Arena:
+    """Working memory that grows to the largest plan and never shrinks.
+
+    Attributes:
+        memory: The bytes; replaced when it grows.
+        base: Their address.
+    """
+
+    __slots__ = ("base", "limit", "memory")
+
+    def __init__(self, limit: int | None = None) -> None:
+        self.limit = limit
+        self.memory = empty(0)
+        self.base = address(self.memory)
+
+    def reserve(self, nbytes: int) -> None:
+        """Make room for a plan.
+
+        Raises:
+            ConfigError: The plan needs more than the session may use.
+        """
+        if self.limit is not None and nbytes > self.limit:
+            raise ConfigError(
+                f"arena_limit={self.limit}: a plan for these sizes needs {nbytes} bytes"
+            )
+        if nbytes > self.memory.nbytes:
+            self.memory = empty(nbytes)
+            self.base = address(self.memory)
