@@ -1,1 +1,41 @@
-"""The command, one subcommand a file."""
+"""The command ``edgewise``: one subcommand a file, errors as one line."""
+
+from __future__ import annotations
+
+import logging
+import sys
+import traceback
+
+from edgewise import _env
+from edgewise.errors import ConfigError, EdgewiseError
+
+FAILED = 2  # exit status of an error that the user can do something about
+
+
+def main() -> None:
+    """Run the command that the arguments name."""
+    # Wherever it stands: a user who sees a bad line adds it at the end and tries again.
+    debug = "--debug" in sys.argv[1:]
+    arguments = [argument for argument in sys.argv[1:] if argument != "--debug"]
+    try:
+        _log_as_asked()
+        from edgewise.cli.app import app
+
+        app()(arguments, prog_name="edgewise")
+    except (EdgewiseError, OSError) as error:
+        if debug:
+            traceback.print_exc()
+        print(f"edgewise: {error}", file=sys.stderr)
+        sys.exit(FAILED)
+
+
+def _log_as_asked() -> None:
+    name = _env.log_level()
+    if name is None:
+        return
+    level = logging.getLevelNamesMapping().get(name.upper())
+    if level is None:
+        raise ConfigError(
+            f"EDGEWISE_LOG={name!r}: want DEBUG, INFO, WARNING, ERROR or CRITICAL"
+        )
+    logging.basicConfig(level=level, format="%(levelname)s %(name)s: %(message)s")

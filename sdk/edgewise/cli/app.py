@@ -1,0 +1,84 @@
+"""The tree of commands: ours, and those other packages register."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from importlib import metadata
+from typing import Annotated
+
+import typer
+
+from edgewise.cli import (
+    bench,
+    compare,
+    convert,
+    demo,
+    doctor,
+    inspect,
+    profile,
+    run,
+)
+from edgewise.errors import ConfigError
+
+GROUP = "edgewise.commands"
+
+COMMANDS: dict[str, Callable[..., None]] = {
+    "demo": demo.demo,
+    "convert": convert.convert,
+    "inspect": inspect.inspect,
+    "run": run.run,
+    "bench": bench.bench,
+    "profile": profile.profile,
+    "compare": compare.compare,
+    "doctor": doctor.doctor,
+}
+
+
+def app() -> typer.Typer:
+    """The command line, plugins included."""
+    root = typer.Typer(
+        name="edgewise",
+        add_completion=False,
+        no_args_is_help=True,
+        pretty_exceptions_enable=False,
+        rich_markup_mode="markdown",
+    )
+    root.callback()(_options)
+    for name, command in COMMANDS.items():
+        root.command(name)(command)
+    for entry in sorted(metadata.entry_points(group=GROUP)):
+        plugin = _plugin(entry)
+        if isinstance(plugin, typer.Typer):
+            root.add_typer(plugin, name=entry.name)
+        else:
+            root.command(entry.name)(plugin)
+    return root
+
+
+def _options(
+    version: Annotated[
+        bool, typer.Option("--version", help="Print the version and leave.")
+    ] = False,
+    debug: Annotated[  # noqa: ARG001 - read before parsing, shown in the help here
+        bool, typer.Option("--debug", help="Show the traceback of an error.")
+    ] = False,
+) -> None:
+    """Run any ONNX model on an edge device, and keep it learning there."""
+    if version:
+        print(metadata.version("edgewise"))
+        raise typer.Exit
+
+
+def _plugin(entry: metadata.EntryPoint) -> typer.Typer | Callable[..., None]:
+    """A plugin's command; one that cannot be loaded says so when it is called."""
+    try:
+        loaded: typer.Typer | Callable[..., None] = entry.load()
+    except (ImportError, AttributeError) as error:
+        reason = f"command {entry.name!r} ({entry.value}) cannot be loaded: {error}"
+
+        def unusable() -> None:
+            """Cannot be loaded; call it to see why."""
+            raise ConfigError(reason)
+
+        return unusable
+    return loaded

@@ -1,0 +1,70 @@
+"""Arguments that several commands share, and what they turn into."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from edgewise.errors import ConfigError
+
+if TYPE_CHECKING:  # --help imports no engine
+    import numpy.typing as npt
+
+    from edgewise.model import Model
+
+ModelFile = Annotated[
+    Path, typer.Argument(help="An .ew file, or an .onnx file to convert in memory.")
+]
+InputFile = Annotated[
+    Path | None,
+    typer.Option("--inputs", help="An .npz of arrays by input name; else random ones."),
+]
+Threads = Annotated[
+    int | None, typer.Option("--threads", "-t", help="Threads; all cores if left out.")
+]
+Sizes = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--size",
+        help="A symbolic size, as N=4; 1 if left out. Repeatable.",
+    ),
+]
+Seed = Annotated[int, typer.Option("--seed", help="Seed of random inputs.")]
+Json = Annotated[bool, typer.Option("--json", help="Print figures as JSON.")]
+
+
+def opened(path: Path, *, quiet: bool = False) -> Model:
+    """The model of a file; an ONNX file is converted on the way."""
+    import edgewise
+    from edgewise.cli.output import progress
+
+    if path.suffix != ".onnx":
+        return edgewise.load(path)
+    with progress(f"converting {path}", quiet=quiet):
+        return edgewise.convert(path)
+
+
+def parsed_sizes(given: list[str] | None) -> dict[str, int]:
+    """``["N=4"]`` as ``{"N": 4}``."""
+    sizes: dict[str, int] = {}
+    for text in given or ():
+        name, _, size = text.rpartition("=")
+        if not name or not size.isdecimal():
+            raise ConfigError(f"--size {text!r}: want NAME=NUMBER, like N=4")
+        sizes[name] = int(size)
+    return sizes
+
+
+def feeds(
+    model: Model, path: Path | None, sizes: list[str] | None, seed: int
+) -> dict[str, npt.NDArray[Any]]:
+    """Inputs from a file, or seeded random ones."""
+    from edgewise.tools.inputs import load_inputs, random_inputs
+
+    if path is None:
+        return random_inputs(model, seed=seed, sizes=parsed_sizes(sizes))
+    if sizes:
+        raise ConfigError("--size is for random inputs; --inputs brings its own sizes")
+    return load_inputs(path)

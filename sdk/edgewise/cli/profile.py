@@ -1,0 +1,54 @@
+"""``edgewise profile``: where the time of a run goes."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from edgewise.cli.options import (
+    InputFile,
+    Json,
+    ModelFile,
+    Seed,
+    Sizes,
+    Threads,
+    feeds,
+    opened,
+)
+from edgewise.cli.output import progress, show_json
+
+
+def profile(
+    model: ModelFile,
+    inputs: InputFile = None,
+    size: Sizes = None,
+    seed: Seed = 0,
+    threads: Threads = None,
+    runs: Annotated[int, typer.Option(help="Runs to average over.", min=1)] = 20,
+    trace: Annotated[
+        Path | None, typer.Option(help="Write a trace for chrome://tracing here.")
+    ] = None,
+    json: Json = False,
+) -> None:
+    """Show the time, kernel and memory traffic of every step.
+
+    Example: edgewise profile model.ew --runs 50 --trace trace.json
+    """
+    import edgewise
+
+    loaded = opened(model, quiet=json)
+    arrays = feeds(loaded, inputs, size, seed)
+    config = edgewise.SessionConfig(threads=threads)
+    with (
+        edgewise.Session(loaded, config) as session,
+        progress(f"{runs} runs of {model}", quiet=json),
+    ):
+        result = session.profile(arrays, runs=runs)
+    if trace:
+        result.chrome_trace(trace)
+    if json:
+        show_json({"runs": runs, "rows": [row._asdict() for row in result.rows]})
+    else:
+        print(result.table())

@@ -1,0 +1,78 @@
+"""``edgewise run``: one run of a model."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from edgewise.cli.options import (
+    InputFile,
+    Json,
+    ModelFile,
+    Seed,
+    Sizes,
+    Threads,
+    feeds,
+    opened,
+)
+from edgewise.cli.output import show_json, show_table
+
+if TYPE_CHECKING:  # --help imports no engine
+    import numpy.typing as npt
+
+
+def run(
+    model: ModelFile,
+    inputs: InputFile = None,
+    outputs: Annotated[
+        Path | None, typer.Option("--outputs", help="An .npz to write the outputs to.")
+    ] = None,
+    size: Sizes = None,
+    seed: Seed = 0,
+    threads: Threads = None,
+    json: Json = False,
+) -> None:
+    """Run a model once and show what comes out.
+
+    Example: edgewise run model.ew --inputs inputs.npz --outputs outputs.npz
+    """
+    import numpy as np
+
+    import edgewise
+
+    loaded = opened(model, quiet=json)
+    arrays = feeds(loaded, inputs, size, seed)
+    config = edgewise.SessionConfig(threads=threads)
+    with edgewise.Session(loaded, config) as session:
+        results = session.run(arrays)
+    if outputs:
+        # Through a handle, because savez adds .npz to a name that lacks it.
+        with outputs.open("wb") as file:
+            np.savez(file, **results)
+    rows = [_row(name, array) for name, array in results.items()]
+    if json:
+        show_json({"outputs": rows})
+    else:
+        show_table(
+            tuple(rows[0]) if rows else ("name",), [tuple(r.values()) for r in rows]
+        )
+
+
+def _row(name: str, array: npt.NDArray[Any]) -> dict[str, object]:
+    """An output in a few figures."""
+    import numpy as np
+
+    row: dict[str, object] = {
+        "name": name,
+        "dtype": str(array.dtype),
+        "shape": "x".join(map(str, array.shape)) or "scalar",
+    }
+    numbers = array.size and array.dtype != object
+    flat = array.astype(np.float64).ravel() if numbers else np.zeros(0)
+    finite = flat[np.isfinite(flat)]
+    for key, figure in (("min", np.min), ("max", np.max), ("mean", np.mean)):
+        row[key] = float(f"{figure(finite):.6g}") if finite.size else None
+    row["finite"] = finite.size == flat.size
+    return row
