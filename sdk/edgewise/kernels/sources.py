@@ -1,0 +1,64 @@
+"""Which sources a kernel library comes from: its identity, without importing any."""
+
+from __future__ import annotations
+
+import ast
+import hashlib
+from importlib import metadata
+from pathlib import Path
+
+from edgewise import errors
+from edgewise.kernels.levels import Level
+
+KERNELS = Path(__file__).parent
+NATIVE = KERNELS / "native"
+_PREFIX = "edgewise.kernels.native."
+# What the machine code of every module depends on beside what it imports.
+_COMMON = (KERNELS / "levels.py", NATIVE / "emit.py", Path(errors.__file__))
+
+
+def library_hash() -> int:
+    """What ``ew_abi()`` of a library built from the sources here returns."""
+    files = [*_COMMON, *NATIVE.glob("*.py"), *(KERNELS / "catalog").glob("*.py")]
+    return int.from_bytes(_digest(sorted(files))[:8], "little", signed=True)
+
+
+def object_key(module: str, level: Level) -> str:
+    """Name under which the object of one native module may be kept."""
+    tools = f"{level} {metadata.version('numba')} {metadata.version('llvmlite')}"
+    files = sorted({*_COMMON, *_closure(module)})
+    return f"{module}-{_digest(files, tools).hex()[:24]}"
+
+
+def _digest(files: list[Path], more: str = "") -> bytes:
+    total = hashlib.sha256(more.encode())
+    for file in files:
+        total.update(file.name.encode() + b"\0" + file.read_bytes() + b"\0")
+    return total.digest()
+
+
+def _closure(module: str) -> set[Path]:
+    """The file of ``module`` and of all native modules that it imports."""
+    found: set[Path] = set()
+    waiting = [NATIVE / f"{module}.py"]
+    while waiting:
+        file = waiting.pop()
+        if file in found:
+            continue
+        found.add(file)
+        tree = ast.parse(file.read_bytes())
+        for node in ast.walk(tree):
+            if isinstance(node, ast.ImportFrom) and node.module:
+                waiting += _native_files(node)
+    return found
+
+
+def _native_files(node: ast.ImportFrom) -> list[Path]:
+    """Files of native modules that an import statement names, in either form."""
+    names = [node.module, *(f"{node.module}.{alias.name}" for alias in node.names)]
+    files = (
+        NATIVE / f"{name.removeprefix(_PREFIX)}.py"
+        for name in names
+        if name and name.startswith(_PREFIX)
+    )
+    return [file for file in files if file.exists()]

@@ -1,0 +1,151 @@
+"""The kernel library of this processor: found, or built once, checked and loaded."""
+
+from __future__ import annotations
+
+import ctypes
+import fcntl
+import functools
+import logging
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import edgewise
+from edgewise import _env
+from edgewise.errors import InternalError, KernelLibraryError
+from edgewise.kernels import levels, sources
+
+logger = logging.getLogger(__name__)
+
+PACKAGE = Path(edgewise.__file__).parent
+# In a checkout the sources may be newer than the library beside them.
+CHECKOUT = (PACKAGE.parent.parent / "pyproject.toml").exists()
+BUILDER = "edgewise.kernels.native.build"
+
+Progress = Callable[[str], None]
+
+
+class Library:
+    """A loaded kernel library; stays loaded until the process ends.
+
+    Attributes:
+        path: The file.
+        abi: Hash of the sources it was built from.
+    """
+
+    __slots__ = ("_library", "_run", "_stop", "_work", "abi", "path")
+
+    def __init__(self, path: Path) -> None:
+        try:
+            self._library = ctypes.CDLL(str(path))
+            words = {"ew_abi": 0, "ew_run": 5, "ew_work": 2, "ew_stop": 1}
+            functions = [self._function(name, count) for name, count in words.items()]
+        except (OSError, AttributeError) as error:
+            raise KernelLibraryError(
+                f"{path}: not a kernel library: {error}"
+            ) from error
+        abi, self._run, self._work, self._stop = functions
+        self.path, self.abi = path, int(abi())
+
+    def _function(self, name: str, words: int) -> Callable[..., int]:
+        function = getattr(self._library, name)
+        function.restype = ctypes.c_int64
+        function.argtypes = [ctypes.c_int64] * words
+        found: Callable[..., int] = function
+        return found
+
+    def address(self, symbol: str) -> int:
+        """Address of a kernel."""
+        try:
+            function = getattr(self._library, symbol)
+        except AttributeError as error:
+            raise InternalError(f"{self.path} has no kernel {symbol}") from error
+        return ctypes.cast(function, ctypes.c_void_p).value or 0
+
+    def run(self, pool: int, steps: int, first: int, last: int, threads: int) -> int:
+        """Do steps ``[first, last)``; 0, or ``step * 256 + status``."""
+        return self._run(pool, steps, first, last, threads)
+
+    def work(self, pool: int, worker: int) -> int:
+        """Help every run of the pool until it is stopped."""
+        return self._work(pool, worker)
+
+    def stop(self, pool: int) -> int:
+        """Send the workers of a pool home."""
+        return self._stop(pool)
+
+
+def load(progress: Progress | None = None) -> Library:
+    """The kernel library of this processor, the same one at every call.
+
+    Args:
+        progress: Told, line by line, how a build goes; by default the log is.
+
+    Raises:
+        KernelLibraryError: No kernels fit the processor, or the library is missing and
+            cannot be built.
+    """
+    return _load(levels.host_level().name, progress or _log)
+
+
+@functools.cache
+def _load(level: str, progress: Progress) -> Library:
+    shipped = packaged(level)
+    if shipped.exists() and not CHECKOUT:
+        return Library(shipped)
+    wanted = sources.library_hash()
+    for path in (shipped, cached(level, wanted)):
+        if path.exists():
+            library = Library(path)
+            if library.abi == wanted:
+                return library
+            logger.debug("%s is of other sources", path)
+    return Library(build(level, cached(level, wanted), progress))
+
+
+def packaged(level: str) -> Path:
+    """Where a wheel or an editable build puts the library of ``level``."""
+    return PACKAGE / "lib" / f"kernels-{level}.so"
+
+
+def cached(level: str, abi: int) -> Path:
+    """Where a library built when it was first needed is kept."""
+    return _env.cache_dir() / f"kernels-{level}-{abi & (2**64 - 1):016x}.so"
+
+
+def build(level: str, path: Path, progress: Progress) -> Path:
+    """Compile the library in a process of its own; only one process does so at a time.
+
+    Compiling here would bring in numba, and change it for good.
+    """
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with path.with_suffix(".lock").open("w") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            if not path.exists():
+                _compile(level, path, progress)
+    except OSError as error:
+        raise KernelLibraryError(
+            f"cannot keep a kernel library in {path.parent}: {error}"
+        ) from error
+    return path
+
+
+def _compile(level: str, path: Path, progress: Progress) -> None:
+    progress(f"building the {level} kernel library, once, into {path.parent}")
+    command = [sys.executable, "-m", BUILDER, "--level", level, "-o", str(path)]
+    tail = ""
+    with subprocess.Popen(  # noqa: S603 - our own module, no shell
+        command, stderr=subprocess.PIPE, text=True
+    ) as process:
+        for line in process.stderr or ():
+            tail = line.strip() or tail
+            progress(tail)
+    if process.returncode:
+        raise KernelLibraryError(f"the kernel library cannot be built: {tail}")
+
+
+def _log(line: str) -> None:
+    """A first run that stands still for half a minute must say why, on any terminal."""
+    logger.warning("%s", line)
