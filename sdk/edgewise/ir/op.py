@@ -63,6 +63,7 @@ class Op:
             each element read before it is written.
         view: Whether output 0 is input 0's memory under another shape.
         random: Whether equal inputs may give other outputs (never merged or folded).
+        commutative: Whether the two inputs may be exchanged.
     """
 
     name: ClassVar[str]
@@ -70,6 +71,7 @@ class Op:
     in_place: ClassVar[tuple[int, ...]] = ()
     view: ClassVar[bool] = False
     random: ClassVar[bool] = False
+    commutative: ClassVar[bool] = False
     values: tuple[AttributeValue, ...]
 
     def __init_subclass__(cls, name: str | None = None) -> None:
