@@ -63,7 +63,8 @@ def retarget(level: Level) -> None:
 
     def executable(self, library, descriptor, environment):
         library._ensure_finalized()  # noqa: SLF001 - no public way to an object
-        return len  # some callable, never called
+        # Never called, but Numba tells functions apart by it: a new one each time.
+        return lambda: None
 
     codegen.JITCPUCodegen = Codegen
     cpu.CPUContext.get_executable = executable
