@@ -1,0 +1,136 @@
+"""Arrays from the caller: checked, contiguous, and the sizes they imply."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from edgewise.dims import Dim, bind, symbols
+from edgewise.errors import DTypeError, ShapeError
+from edgewise.ir.op import Array
+from edgewise.types import TensorType
+
+Shapes = tuple[tuple[int, ...], ...]
+
+
+class Inputs:
+    """What a function wants of its caller.
+
+    Args:
+        names: Names of the inputs, in order.
+        types: Their types; sizes may be symbols.
+    """
+
+    def __init__(self, names: Sequence[str], types: Sequence[TensorType]) -> None:
+        self.names = tuple(names)
+        self.types = tuple(types)
+        self._wanted = tuple(
+            (name, type_.dtype.numpy) for name, type_ in zip(names, types, strict=True)
+        )
+
+    def arrays(self, feed: Mapping[str, Any]) -> list[Array]:
+        """The arrays of a feed in order, contiguous, of the right element types.
+
+        Raises:
+            ShapeError: An input is missing, or a name is not an input.
+            DTypeError: Element types that do not fit.
+        """
+        arrays = []
+        try:
+            for name, dtype in self._wanted:
+                array = feed[name]
+                if type(array) is not np.ndarray or array.dtype is not dtype:
+                    array = _convert(name, array, dtype)
+                flags = array.flags
+                if not (flags.c_contiguous and flags.aligned):
+                    array = _contiguous(array)
+                arrays.append(array)
+        except (KeyError, TypeError, IndexError):
+            self._check_names(feed)
+            raise
+        if len(feed) != len(arrays):
+            self._check_names(feed)
+        return arrays
+
+    def _check_names(self, feed: object) -> None:
+        wanted = ", ".join(map(repr, self.names)) or "none"
+        if not isinstance(feed, Mapping):
+            raise DTypeError(
+                f"run got a {type(feed).__name__}; want a mapping of input names"
+                f" ({wanted}) to arrays"
+            )
+        missing = [name for name in self.names if name not in feed]
+        if missing:
+            raise ShapeError(f"input {missing[0]!r} is missing; want inputs {wanted}")
+        unknown = [name for name in feed if name not in self.names]
+        if unknown:
+            raise ShapeError(f"{unknown[0]!r} is not an input; want inputs {wanted}")
+
+    def sizes(self, shapes: Shapes) -> dict[str, Dim]:
+        """A size for every symbol of the inputs.
+
+        Raises:
+            ShapeError: A rank or a size does not fit, or one symbol would have two.
+        """
+        sizes: dict[str, Dim] = {}
+        for name, type_, shape in zip(self.names, self.types, shapes, strict=True):
+            if len(shape) != type_.rank:
+                raise _misfit(name, shape, type_, f"{type_.rank} axes")
+            for wanted, given in zip(type_.shape, shape, strict=True):
+                if isinstance(wanted, int) and wanted != given:
+                    raise _misfit(name, shape, type_, f"size {wanted}, not {given}")
+                known = sizes.get(str(wanted))
+                if known is not None and known != given:
+                    reason = f"{wanted} = {known} as in the inputs before, not {given}"
+                    raise _misfit(name, shape, type_, reason)
+                if str(wanted) in symbols(wanted):
+                    sizes[str(wanted)] = given
+        self._check_expressions(shapes, sizes)
+        return sizes
+
+    def _check_expressions(self, shapes: Shapes, sizes: Mapping[str, Dim]) -> None:
+        """Sizes such as ``2*T + 1`` can only be checked when ``T`` is known."""
+        for name, type_, shape in zip(self.names, self.types, shapes, strict=True):
+            for wanted, given in zip(type_.shape, shape, strict=True):
+                bound = bind(wanted, sizes)
+                if bound != given:
+                    reason = f"size {wanted} = {bound}, not {given}"
+                    raise _misfit(name, shape, type_, reason)
+
+
+def _misfit(
+    name: str, shape: tuple[int, ...], type_: TensorType, want: str
+) -> ShapeError:
+    return ShapeError(f"input {name!r}: got shape {list(shape)}; want {type_} ({want})")
+
+
+def _contiguous(array: Array) -> Array:
+    return np.require(array, requirements=("C", "A"))
+
+
+def _convert(name: str, given: object, dtype: np.dtype[Any]) -> Array:
+    """An array of the wanted type, if that changes no value.
+
+    An array has its type for a reason: another one is an error.  Python's numbers and
+    lists have none, so they are taken where they fit exactly.
+    """
+    try:
+        array = np.asarray(given)
+    except ValueError as error:
+        raise ShapeError(f"input {name!r}: got a ragged list; want {dtype}") from error
+    if array.dtype == dtype:
+        return array.astype(dtype, copy=False)  # also puts foreign byte order right
+    typed = isinstance(given, np.ndarray | np.generic) or hasattr(given, "__array__")
+    if not typed and array.dtype.kind in "biuf":
+        with np.errstate(all="ignore"):
+            fitted = array.astype(dtype)
+            back = fitted.astype(array.dtype)
+        same_kind = (array.dtype.kind == "b") == (dtype.kind == "b")
+        if same_kind and np.array_equal(back, array, equal_nan=array.dtype.kind == "f"):
+            return fitted
+        raise DTypeError(f"input {name!r}: got {given!r}; want values exact in {dtype}")
+    if array.size == 0 and not typed:
+        return array.astype(dtype)
+    raise DTypeError(f"input {name!r}: got {array.dtype}; want {dtype}")

@@ -1,0 +1,118 @@
+"""Where the time of a run goes: one row for each op that does work."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+from edgewise.plan.flat import ABSENT
+from edgewise.plan.plan import Plan
+
+
+class Row(NamedTuple):
+    """One op of a run.
+
+    Attributes:
+        op: Name of the op.
+        name: Name of its node in the source model.
+        kernel: Native functions that do it, joined by ``+``; None: its reference.
+        precision: Element type of its result, as numpy calls it.
+        seconds: Mean time of a run.
+        bytes: Bytes it reads and writes, weights included.
+    """
+
+    op: str
+    name: str
+    kernel: str | None
+    precision: str
+    seconds: float
+    bytes: int
+
+
+class Profile(NamedTuple):
+    """Times of a number of runs, op by op.
+
+    Attributes:
+        rows: In the order of execution.
+        runs: Runs that were measured.
+    """
+
+    rows: tuple[Row, ...]
+    runs: int
+
+    @property
+    def seconds(self) -> float:
+        """Mean time of a run in all ops."""
+        return sum(row.seconds for row in self.rows)
+
+    def table(self) -> str:
+        """The rows as text, and their sum."""
+        total = self.seconds or 1.0
+        cells = [("op", "kernel", "precision", "us", "%", "MB", "GB/s", "name")]
+        cells += [
+            (
+                row.op,
+                row.kernel or "(reference)",
+                row.precision,
+                f"{row.seconds * 1e6:.1f}",
+                f"{100 * row.seconds / total:.1f}",
+                f"{row.bytes / 1e6:.3f}",
+                f"{row.bytes / max(row.seconds, 1e-9) / 1e9:.1f}",
+                row.name,
+            )
+            for row in self.rows
+        ]
+        widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
+        lines = [
+            "  ".join(
+                cell.rjust(width) if 3 <= column <= 6 else cell.ljust(width)
+                for column, (cell, width) in enumerate(zip(row, widths, strict=True))
+            ).rstrip()
+            for row in cells
+        ]
+        summary = f"{len(self.rows)} ops, {self.seconds * 1e6:.1f} us, {self.runs} runs"
+        return "\n".join([*lines, summary])
+
+    def chrome_trace(self, path: str | Path) -> None:
+        """Write the rows, end to end, for ``chrome://tracing`` and Perfetto."""
+        events = []
+        start = 0.0
+        for row in self.rows:
+            events.append(
+                {
+                    "name": row.name or row.op,
+                    "cat": row.op,
+                    "ph": "X",
+                    "ts": start * 1e6,
+                    "dur": row.seconds * 1e6,
+                    "pid": 1,
+                    "tid": 1,
+                    "args": {"kernel": row.kernel, "bytes": row.bytes},
+                }
+            )
+            start += row.seconds
+        Path(path).write_text(json.dumps({"traceEvents": events}), encoding="utf-8")
+
+
+def profile_rows(plan: Plan, seconds: Sequence[float]) -> tuple[Row, ...]:
+    """Rows of a plan's nodes; views, which are no work, have none."""
+    rows = []
+    for segment in plan.segments:
+        for index in segment.nodes:
+            node = plan.flat.nodes[index]
+            binding = plan.bindings[index]
+            symbols = [launch.symbol for launch in binding.launches] if binding else []
+            values = (*plan.flat.reads[index], *plan.flat.writes[index])
+            rows.append(
+                Row(
+                    op=node.op.name,
+                    name=node.label,
+                    kernel="+".join(dict.fromkeys(symbols)) or None,
+                    precision=str(plan.types[plan.flat.writes[index][0]].dtype.numpy),
+                    seconds=seconds[index],
+                    bytes=sum(plan.types[n].bytes for n in values if n != ABSENT),
+                )
+            )
+    return tuple(rows)

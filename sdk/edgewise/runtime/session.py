@@ -1,0 +1,224 @@
+"""A session: a model ready to run, with its memory, threads and plans."""
+
+from __future__ import annotations
+
+import os
+import threading
+import weakref
+from collections.abc import Mapping
+from types import TracebackType
+from typing import Any, Protocol, Self, TypeAlias
+
+from edgewise import _env
+from edgewise.errors import ConfigError, DelegateError, ShapeError
+from edgewise.format.read import read
+from edgewise.ir.module import Module
+from edgewise.ir.op import Array
+from edgewise.runtime import library, pool, topology
+from edgewise.runtime.config import SessionConfig
+from edgewise.runtime.executable import RunSteps
+from edgewise.runtime.function import Function, Workspace
+from edgewise.runtime.memory import Arena, MemoryReport
+from edgewise.runtime.native import Native
+from edgewise.runtime.profile import Profile, profile_rows
+from edgewise.runtime.targets import Targets
+from edgewise.runtime.variables import derived, open_variables
+
+Feed: TypeAlias = Mapping[str, Any]
+INFER, PREPARE = "infer", "prepare"
+
+
+class HoldsModule(Protocol):
+    """A model, as far as a session needs it."""
+
+    @property
+    def module(self) -> Module:
+        """Its functions and variables."""
+
+
+class Session:
+    """A model ready to run.
+
+    Safe to call from several threads: callers take turns.  A plan is made for every new
+    tuple of input shapes and kept.
+
+    Args:
+        model: A model, or the path of an ``.ew`` file, which is mapped, not copied.
+        config: How to run it.
+
+    Raises:
+        ModelFormatError: The file is damaged.
+        ConfigError: The configuration does not fit this machine or this model.
+        KernelLibraryError: There are no kernels for this processor.
+    """
+
+    def __init__(
+        self,
+        model: HoldsModule | str | os.PathLike[str],
+        config: SessionConfig | None = None,
+    ) -> None:
+        config = config or SessionConfig()
+        if config.delegates:
+            raise DelegateError(f"no delegate is called {config.delegates[0]!r}")
+        module = read(model) if isinstance(model, str | os.PathLike) else model.module
+        space = _workspace(module, config)
+        self._turn = _Turn()
+        self._function: Function | None = Function(
+            module.functions[INFER], space, max_plans=config.max_plans
+        )
+        self._names = self._function.flat.output_names
+        self._weights_bytes = sum(a.nbytes for a in space.variables.values())
+        if all(type_.is_static for type_ in self._function.inputs.types):
+            self._function.at(
+                tuple(type_.dims for type_ in self._function.inputs.types)
+            )
+        weakref.finalize(self, self._turn.end)
+
+    def run(
+        self, feed: Feed, out: Mapping[str, Array] | None = None
+    ) -> dict[str, Array]:
+        """Compute all outputs.
+
+        Args:
+            feed: An array for every input, by name, of the input's element type;
+                Python numbers and lists are taken where they fit it exactly.
+            out: Arrays to write outputs to, by name; the others are made.
+
+        Returns:
+            The outputs by name, in the model's order; yours to keep.
+
+        Raises:
+            ShapeError: A missing or unknown input, or a shape that does not fit.
+            DTypeError: An element type that does not fit.
+            KernelError: The model stopped, as for an index out of range.
+        """
+        function = self._open()
+        arrays = function.inputs.arrays(feed)
+        with self._turn.lock:
+            ready = function.at(tuple([array.shape for array in arrays]))
+            if out is None:
+                results = ready.empty_outputs()
+                ready.run(arrays, results)
+            else:
+                targets = Targets(self._names, ready.empty_outputs(), out, arrays)
+                ready.run(arrays, targets.arrays)
+                results = targets.finish()
+        return dict(zip(self._names, results, strict=True))
+
+    def __call__(self, *inputs: Any) -> Array | tuple[Array, ...]:
+        """Run on inputs in order; the output, or a tuple where there are several."""
+        names = self._open().inputs.names
+        if len(inputs) != len(names):
+            raise ShapeError(f"got {len(inputs)} inputs; want {len(names)}: {names}")
+        results = tuple(self.run(dict(zip(names, inputs, strict=True))).values())
+        return results[0] if len(results) == 1 else results
+
+    def profile(self, feed: Feed, runs: int = 20) -> Profile:
+        """Time every op, on average over ``runs`` runs after one to warm up."""
+        if runs < 1:
+            raise ConfigError(f"runs={runs}: want at least 1")
+        function = self._open()
+        arrays = function.inputs.arrays(feed)
+        with self._turn.lock:
+            ready = function.at(tuple([array.shape for array in arrays]))
+            results = ready.empty_outputs()
+            ready.run(arrays, results)
+            seconds = [0.0] * len(ready.plan.ops)
+            for _ in range(runs):
+                ready.timed(arrays, results, seconds)
+        means = [total / runs for total in seconds]
+        return Profile(profile_rows(ready.plan, means), runs)
+
+    @property
+    def memory(self) -> MemoryReport:
+        """Bytes in use; the arena is that of the largest plan so far."""
+        function = self._open()
+        layout = function.largest.plan.layout if function.largest else None
+        constants = function.flat.constant_bytes
+        return MemoryReport(
+            arena_bytes=layout.size if layout else 0,
+            lower_bound_bytes=layout.lower_bound if layout else 0,
+            weights_bytes=self._weights_bytes + constants,
+        )
+
+    def close(self) -> None:
+        """Give memory and threads back; further calls raise ``ConfigError``."""
+        with self._turn.lock:
+            self._function = None
+
+    def __enter__(self) -> Self:
+        """The session itself."""
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        """Close."""
+        self.close()
+
+    def _open(self) -> Function:
+        if self._function is None:
+            raise ConfigError("the session is closed; make another one")
+        return self._function
+
+
+class _Turn:
+    """Whose turn it is to run; outlives the session, so that an end can wait for it."""
+
+    __slots__ = ("__weakref__", "lock")
+
+    def __init__(self) -> None:
+        self.lock = threading.Lock()
+        _turns.add(self)
+
+    def end(self) -> None:
+        """Wait for the last run and allow no other: its memory is about to go.
+
+        At the interpreter's exit a daemon thread may be inside one.
+        """
+        self.lock.acquire()
+
+
+_turns: weakref.WeakSet[_Turn] = weakref.WeakSet()
+
+
+def _after_fork() -> None:
+    """A thread that held a lock is not there to give it back."""
+    for turn in list(_turns):
+        turn.lock = threading.Lock()
+
+
+os.register_at_fork(after_in_child=_after_fork)
+
+
+def _workspace(module: Module, config: SessionConfig) -> Workspace:
+    """Memory and threads of a session, the derived variables computed."""
+    native = library.load()
+    threads, run_steps = _team(native, config)
+    functions = [name for name in (PREPARE, INFER) if name in module.functions]
+    arrays = open_variables(module, functions)
+    space = Workspace(native, threads, run_steps, arrays, Arena(config.arena_limit))
+    if PREPARE in module.functions:
+        # In memory of its own: what packing needs once, no run needs again.
+        once = space._replace(arena=Arena())
+        prepare = Function(module.functions[PREPARE], once, direct=derived(module))
+        prepare.at(()).run((), ())
+    return space
+
+
+def _team(native: Native, config: SessionConfig) -> tuple[int, RunSteps]:
+    """Threads of a session, and how it runs steps on them."""
+    threads = config.threads or _env.threads()
+    cpus: tuple[int, ...] = ()
+    if threads is None or config.cores != "auto":
+        machine = topology.read()
+        cpus = machine.select(config.cores)
+        threads = threads or machine.threads(cpus)
+    if threads == 1:
+        return 1, lambda steps, first, last: native.run(0, steps, first, last, 1)
+    # Only chosen cores are kept to: the system places threads better than we can.
+    team = pool.shared(native, () if config.cores == "auto" else cpus)
+    return threads, lambda steps, first, last: team.run(steps, first, last, threads)
