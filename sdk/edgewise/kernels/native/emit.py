@@ -63,8 +63,9 @@ def retarget(level: Level) -> None:
 
     def executable(self, library, descriptor, environment):
         library._ensure_finalized()  # noqa: SLF001 - no public way to an object
-        # Never called, but Numba tells functions apart by it: a new one each time.
-        return lambda: None
+        # Never called, but Numba tells functions apart by it, and wants a builtin: the
+        # method of a new object each time.
+        return [].append
 
     codegen.JITCPUCodegen = Codegen
     cpu.CPUContext.get_executable = executable
