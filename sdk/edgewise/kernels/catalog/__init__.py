@@ -1,1 +1,7 @@
-"""Which native function serves which op; pure Python."""
+"""Which native kernels there are, and for which calls: pure Python, no numba.
+
+Importing the package registers every family.
+"""
+
+from edgewise.kernels.catalog import activation as activation
+from edgewise.kernels.catalog import elementwise as elementwise

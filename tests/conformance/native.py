@@ -1,0 +1,163 @@
+"""Running a binding of the catalogue on arrays, the way a plan would: for tests."""
+
+from __future__ import annotations
+
+import ctypes
+import functools
+import importlib
+import itertools
+import math
+import pkgutil
+from collections.abc import Callable, Sequence
+
+import numpy as np
+
+import edgewise.kernels.native as package
+from edgewise.ir.op import Array, Op
+from edgewise.kernels.catalog.base import (
+    Binding,
+    Call,
+    In,
+    Launch,
+    Out,
+    Scratch,
+    Temp,
+    Word,
+    find,
+)
+from edgewise.types import DType, TensorType
+
+WORKERS = 3
+CTYPE = ctypes.CFUNCTYPE(
+    ctypes.c_int32,
+    ctypes.POINTER(ctypes.c_int64),
+    ctypes.c_int64,
+    ctypes.c_int64,
+    ctypes.c_int64,
+)
+GUARD = 64  # bytes after every output and temporary, which no kernel may touch
+FILL = 0xA5
+
+
+@functools.cache
+def exports() -> dict[str, Callable[..., int]]:
+    """Python functions of all native kernels, by symbol."""
+    found: dict[str, Callable[..., int]] = {}
+    for info in pkgutil.iter_modules(package.__path__):
+        if info.name in ("build", "emit"):
+            continue
+        module = importlib.import_module(f"{package.__name__}.{info.name}")
+        found |= getattr(module, "EXPORTS", {})
+    return found
+
+
+@functools.cache
+def compiled(symbol: str) -> Callable[..., int]:
+    """The kernel as machine code of this processor."""
+    import numba
+
+    from edgewise.kernels.native.abi import FLAGS, KERNEL
+
+    make = numba.cfunc(KERNEL, fastmath=set(FLAGS), error_model="numpy")
+    code = make(exports()[symbol])
+    function = CTYPE(code.address)
+    function.keep = code  # type: ignore[attr-defined]  # the code lives as long
+    return function
+
+
+class Memory:
+    """A block of bytes at an aligned address, with a guard behind it."""
+
+    def __init__(self, size: int) -> None:
+        self.size = size
+        self.bytes = np.full(size + GUARD + 64, FILL, np.uint8)
+        self.start = -self.bytes.ctypes.data % 64
+
+    @property
+    def address(self) -> int:
+        return self.bytes.ctypes.data + self.start
+
+    @property
+    def intact(self) -> bool:
+        guard = self.bytes[self.start + self.size :][:GUARD]
+        return bool(np.all(guard == FILL))
+
+    def array(self, type_: TensorType) -> Array:
+        raw = self.bytes[self.start : self.start + self.size]
+        return raw.view(type_.dtype.numpy).reshape(type_.dims)
+
+
+def call_of(op: Op, inputs: Sequence[Array | None]) -> Call:
+    """The call of ``op`` on arrays of these types."""
+    types = tuple(
+        None if x is None else TensorType(DType.of(x.dtype), x.shape) for x in inputs
+    )
+    return Call(op, types, op.infer_all(types))
+
+
+class Run:
+    """One binding on its memory: launches may be run in pieces of any order."""
+
+    def __init__(self, call: Call, binding: Binding, inputs: Sequence[Array | None]):
+        self.binding = binding
+        self.inputs = [None if x is None else np.ascontiguousarray(x) for x in inputs]
+        self.outputs = [Memory(t.bytes) for t in call.outputs]
+        self.temps = [Memory(size) for size in binding.temps]
+        self.scratch = Memory(binding.scratch * WORKERS)
+        self.types = call.outputs
+
+    def word(self, word: Word) -> int:
+        match word:
+            case In(slot, offset):
+                x = self.inputs[slot]
+                return 0 if x is None else x.ctypes.data + offset
+            case Out(slot, offset):
+                return self.outputs[slot].address + offset
+            case Temp(slot, offset):
+                return self.temps[slot].address + offset
+            case Scratch():
+                return self.scratch.address
+        return word
+
+    def launch(self, launch: Launch, cuts: Sequence[int]) -> int:
+        """Run the tasks between neighbouring ``cuts``, the last piece first."""
+        words = (ctypes.c_int64 * len(launch.words))(*map(self.word, launch.words))
+        pieces = list(itertools.pairwise(cuts))
+        kernel = compiled(launch.symbol)
+        statuses = [
+            kernel(words, begin, end, index % WORKERS)
+            for index, (begin, end) in enumerate(reversed(pieces))
+        ]
+        return next((status for status in statuses if status), 0)
+
+    def results(self) -> list[Array]:
+        memories = [*self.outputs, *self.temps, self.scratch]
+        assert all(memory.intact for memory in memories), "wrote beyond its memory"
+        pairs = zip(self.outputs, self.types, strict=True)
+        return [memory.array(type_).copy() for memory, type_ in pairs]
+
+
+def whole(tasks: int) -> list[int]:
+    """All tasks at once."""
+    return [0, tasks]
+
+
+def odd(tasks: int) -> list[int]:
+    """Uneven pieces."""
+    return sorted({0, tasks, tasks // 3, math.ceil(tasks * 5 / 7)})
+
+
+def run_kernels(
+    op: Op, inputs: Sequence[Array | None], cut: Callable[[int], list[int]] = whole
+) -> list[Array] | int | None:
+    """Outputs of the kernels for a call; a status; or ``None`` where there are none."""
+    call = call_of(op, inputs)
+    binding = find(call)
+    if binding is None:
+        return None
+    run = Run(call, binding, inputs)
+    for launch in binding.launches:
+        status = run.launch(launch, cut(launch.tasks))
+        if status:
+            return status
+    return run.results()

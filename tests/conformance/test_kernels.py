@@ -1,0 +1,111 @@
+"""Every native kernel against the reference of its op, over all samples."""
+
+from __future__ import annotations
+
+import importlib.util
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import edgewise.kernels.catalog
+import edgewise.ops
+from edgewise.errors import KernelError
+from edgewise.ir.op import OPS, Array, Sample
+from edgewise.kernels.catalog.base import KERNELS
+
+assert edgewise.kernels.catalog
+assert edgewise.ops
+
+_spec = importlib.util.spec_from_file_location(
+    "native_runs", Path(__file__).with_name("native.py")
+)
+assert _spec
+assert _spec.loader
+native = importlib.util.module_from_spec(_spec)
+sys.modules["native_runs"] = native
+_spec.loader.exec_module(native)
+
+ULP = 2.0**-23
+DENORMAL = 2.0**-149
+# Sums of products: a bound that grows with their length would need each op's own; these
+# hold for the lengths of samples, relative to the largest result.
+SUMS = 1e-5
+SUM_OPS = {
+    "linear", "matmul", "conv", "depthwise_conv", "gru", "lstm", "rnn", "softmax",
+    "log_softmax", "layer_norm", "rms_norm", "batch_norm", "batch_norm_fold",
+    "scale_shift", "instance_norm", "group_norm", "lrn", "cumsum", "average_pool",
+    "dequantize",
+}  # fmt: skip
+# Differences of near numbers: errors relative to the input.
+CANCELS = {"gelu": 3e-7, "hard_sigmoid": 3e-7, "hard_swish": 3e-7}
+OPS_UNDER_TEST = sorted(name for name in KERNELS if name in OPS)
+
+
+def tolerance(name: str, inputs: tuple[Array | None, ...], want: Array) -> Array:
+    """How far a kernel may be from ``want``, by element."""
+    size = np.abs(np.where(np.isfinite(want), want, 0).astype(np.float64))
+    bound = 4 * ULP * size + 4 * DENORMAL
+    if name in SUM_OPS or name.startswith("reduce_"):
+        bound = bound + SUMS * max(float(size.max(initial=0)), 1e-3)
+    if name in CANCELS:
+        x = inputs[0]
+        assert x is not None
+        bound = bound + CANCELS[name] * np.abs(x)
+    return bound
+
+
+def check(sample: Sample, got: list[Array], want: tuple[Array, ...]) -> None:
+    assert len(got) == len(want)
+    for mine, theirs in zip(got, want, strict=True):
+        assert mine.dtype == theirs.dtype
+        assert mine.shape == theirs.shape
+        if theirs.dtype.kind != "f":
+            np.testing.assert_array_equal(mine, theirs, err_msg=repr(sample.op))
+            continue
+        with np.errstate(all="ignore"):
+            bound = tolerance(sample.op.name, sample.inputs, theirs)
+            near = np.abs(mine.astype(np.float64) - theirs) <= bound
+        same = (mine == theirs) | (np.isnan(mine) & np.isnan(theirs))
+        bad = ~(near | same)
+        assert not bad.any(), (
+            f"{sample.op} at {np.argwhere(bad)[:3].tolist()}: "
+            f"{mine[bad][:5]} instead of {theirs[bad][:5]}"
+        )
+
+
+def reference(sample: Sample) -> tuple[Array, ...] | int:
+    try:
+        result = sample.op.reference(*sample.inputs)
+    except KernelError as error:
+        return error.status
+    return result if isinstance(result, tuple) else (result,)
+
+
+@pytest.mark.parametrize("name", OPS_UNDER_TEST)
+def test_kernels_give_what_the_reference_gives(name: str) -> None:
+    ran = 0
+    for sample in OPS[name].samples():
+        whole = native.run_kernels(sample.op, sample.inputs)
+        if whole is None:
+            continue
+        ran += 1
+        want = reference(sample)
+        if isinstance(want, int):
+            assert whole == want, sample.op
+            continue
+        assert not isinstance(whole, int), f"{sample.op}: status {whole}"
+        check(sample, whole, want)
+        pieces = native.run_kernels(sample.op, sample.inputs, native.odd)
+        for a, b in zip(whole, pieces, strict=True):
+            np.testing.assert_array_equal(a, b, err_msg=f"{sample.op} in pieces")
+    assert ran, f"no sample of {name} has a kernel"
+
+
+def test_the_catalogue_and_the_exported_symbols_agree() -> None:
+    named = {
+        symbol for entries in KERNELS.values() for e in entries for symbol in e.symbols
+    }
+    kernels = {s for s in native.exports() if not s.startswith("ew_")}
+    assert named == kernels
