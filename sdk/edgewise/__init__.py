@@ -1,1 +1,105 @@
-"""Run any ONNX model on an edge device, and keep it learning there."""
+"""Run any ONNX model on an edge device, and keep it learning there.
+
+Names are imported when they are first used: a process that only runs a model never
+loads what converts one.
+"""
+
+from __future__ import annotations
+
+import importlib
+import sys
+import types
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:  # the same names, for type checkers and editors
+    from edgewise.convert import convert
+    from edgewise.convert.config import ConvertConfig
+    from edgewise.errors import (
+        CheckpointError,
+        ConfigError,
+        DelegateError,
+        DTypeError,
+        EdgewiseError,
+        FederatedError,
+        InternalError,
+        KernelError,
+        KernelLibraryError,
+        ModelFormatError,
+        ShapeError,
+        TrainabilityError,
+        UnsupportedOpError,
+    )
+    from edgewise.model import Model, TensorInfo, check, load
+    from edgewise.runtime.config import SessionConfig
+    from edgewise.runtime.memory import MemoryReport
+    from edgewise.runtime.profile import Profile
+    from edgewise.runtime.session import Session
+    from edgewise.tools.compare import compare
+
+__all__ = [
+    "CheckpointError",
+    "ConfigError",
+    "ConvertConfig",
+    "DTypeError",
+    "DelegateError",
+    "EdgewiseError",
+    "FederatedError",
+    "InternalError",
+    "KernelError",
+    "KernelLibraryError",
+    "MemoryReport",
+    "Model",
+    "ModelFormatError",
+    "Profile",
+    "Session",
+    "SessionConfig",
+    "ShapeError",
+    "TensorInfo",
+    "TrainabilityError",
+    "UnsupportedOpError",
+    "check",
+    "compare",
+    "convert",
+    "load",
+]
+
+_HOMES = {
+    "ConvertConfig": "edgewise.convert.config",
+    "MemoryReport": "edgewise.runtime.memory",
+    "Model": "edgewise.model",
+    "Profile": "edgewise.runtime.profile",
+    "Session": "edgewise.runtime.session",
+    "SessionConfig": "edgewise.runtime.config",
+    "TensorInfo": "edgewise.model",
+    "check": "edgewise.model",
+    "compare": "edgewise.tools.compare",
+    "convert": "edgewise.convert",
+    "load": "edgewise.model",
+}
+
+
+def __getattr__(name: str) -> object:
+    if name not in __all__:
+        raise AttributeError(f"module 'edgewise' has no attribute {name!r}")
+    home = importlib.import_module(_HOMES.get(name, "edgewise.errors"))
+    value = globals()[name] = getattr(home, name)
+    return value
+
+
+def __dir__() -> list[str]:
+    return list(__all__)
+
+
+class _Package(types.ModuleType):
+    """Keeps the import system from putting a submodule where a function belongs.
+
+    ``edgewise.convert`` is what users call; importing the package of that name would
+    otherwise bind it there, or not, depending on who imported what before.
+    """
+
+    def __setattr__(self, name: str, value: object) -> None:
+        if name not in __all__ or not isinstance(value, types.ModuleType):
+            super().__setattr__(name, value)
+
+
+sys.modules[__name__].__class__ = _Package
