@@ -1,0 +1,156 @@
+"""What the functions of a file share: ops, tensors, segments, each stored once."""
+
+from __future__ import annotations
+
+import zlib
+
+import numpy as np
+
+from edgewise.dims import Expr
+from edgewise.errors import InternalError
+from edgewise.format import arrays, attributes
+from edgewise.format._generated import schema
+from edgewise.format.arrays import Buffer
+from edgewise.format.container import Segment, aligned
+from edgewise.ir.graph import Constant, Node, Variable
+from edgewise.ir.module import Module, Role, VariableInfo
+from edgewise.ir.op import Array, Op
+from edgewise.types import DType, QuantParams, TensorType
+
+# What is smaller lies in the header: a line of 64 bytes would hold little of it.
+INLINE = 64
+
+_DTYPES = {DType[name]: code for code, name in enumerate(schema.DTYPES)}
+_ROLES = {name: code for code, name in enumerate(schema.ROLES)}
+_WITHOUT_DATA = {Role.DERIVED, Role.STATE}
+
+
+class Pool:
+    """Numbers what it is given; equal things get the same number.
+
+    Attributes:
+        ops: Tables of the ops, by number.
+        tensors: Tables of the tensors: all variables first, in the module's order.
+        segments: Where each payload will lie.
+        payloads: The bytes of each segment.
+    """
+
+    def __init__(self, module: Module) -> None:
+        self.ops: list[schema.Op] = []
+        self.tensors: list[schema.Tensor] = []
+        self.segments: list[Segment] = []
+        self.payloads: list[Buffer] = []
+        self._op_numbers: dict[Op, int] = {}
+        self._constants: dict[tuple[Constant, TensorType], int] = {}
+        self._variables: dict[str, int] = {}
+        self._infos = module.variables
+        for key, info in module.variables.items():
+            if key != info.key:
+                raise InternalError(f"variable {info.key!r} is filed under {key!r}")
+            self._variables[key] = self._variable(info)
+
+    def op(self, op: Op) -> int:
+        """The number of an op."""
+        number = self._op_numbers.get(op)
+        if number is None:
+            number = self._op_numbers[op] = len(self.ops)
+            self.ops.append(attributes.encode(op))
+        return number
+
+    def leaf(self, node: Node) -> int:
+        """The number of the tensor that a leaf reads."""
+        (type_,) = node.types
+        if isinstance(node.op, Constant):
+            return self._constant(node.op, type_, node.label)
+        if not isinstance(node.op, Variable) or node.op.key not in self._variables:
+            raise InternalError(f"{node} is no tensor of the module")
+        if type_ != self._infos[node.op.key].type:
+            raise InternalError(f"{node} is {type_}, not as the module has it")
+        return self._variables[node.op.key]
+
+    def variable(self, key: str) -> int:
+        """The number of a variable."""
+        if key not in self._variables:
+            raise InternalError(f"the module has no variable {key!r}")
+        return self._variables[key]
+
+    def type(self, type_: TensorType) -> schema.Type:
+        """The table of a type."""
+        symbols = [str(dim) for dim in type_.shape if isinstance(dim, Expr)]
+        shape, seen = [], 0
+        for dim in type_.shape:
+            seen += isinstance(dim, Expr)
+            shape.append(-seen if isinstance(dim, Expr) else dim)
+        quant = None if type_.quant is None else self._quant(type_.quant)
+        return schema.Type(
+            dtype=_DTYPES[type_.dtype],
+            shape=tuple(shape),
+            symbols=tuple(symbols),
+            quant=quant,
+        )
+
+    def _variable(self, info: VariableInfo) -> int:
+        if info.initial is None and info.role not in _WITHOUT_DATA:
+            raise InternalError(f"{info.role.value} {info.key!r} has no bytes to store")
+        if info.initial is not None and info.role is Role.DERIVED:
+            raise InternalError(f"derived variable {info.key!r} would be stored")
+        logical = None if info.logical == info.type else self.type(info.logical)
+        return self._store(
+            schema.Tensor(
+                key=info.key,
+                role=_ROLES[info.role.name],
+                type=self.type(info.type),
+                logical=logical,
+                packing=-1 if info.packing is None else self.op(info.packing),
+            ),
+            info.initial,
+            info.type,
+        )
+
+    def _constant(self, op: Constant, type_: TensorType, label: str) -> int:
+        number = self._constants.get((op, type_))
+        if number is None:
+            table = schema.Tensor(key=label, type=self.type(type_))
+            number = self._store(table, op.array, type_)
+            self._constants[op, type_] = number
+        return number
+
+    def _store(
+        self, table: schema.Tensor, array: Array | None, type_: TensorType
+    ) -> int:
+        if array is not None:
+            data = arrays.encode(array, type_)
+            if len(data) <= INLINE:
+                table.data = bytes(data)
+            else:
+                table.segment = self._segment(data)
+        self.tensors.append(table)
+        return len(self.tensors) - 1
+
+    def _segment(self, data: Buffer) -> int:
+        offset = 0
+        if self.segments:
+            offset = aligned(self.segments[-1][0] + self.segments[-1][1])
+        self.segments.append((offset, len(data), zlib.crc32(data)))
+        self.payloads.append(data)
+        return len(self.segments) - 1
+
+    def _quant(self, quant: QuantParams) -> schema.Quant:
+        scales: Array = np.array(quant.scales, np.float64)
+        single = scales.astype(np.float32)
+        if np.array_equal(single.astype(np.float64), scales):
+            scales = single
+        zeros: Array = np.array(quant.zero_points, np.int64)
+        for small in (np.int32, np.int16, np.int8):
+            if np.array_equal(zeros.astype(small), zeros):
+                zeros = zeros.astype(small)
+        return schema.Quant(
+            scales=self._numbers(scales),
+            zero_points=self._numbers(zeros) if zeros.any() else -1,
+            axis=quant.axis,
+            block=quant.block,
+        )
+
+    def _numbers(self, array: Array) -> int:
+        type_ = TensorType(DType.of(array.dtype), array.shape)
+        return self._constant(Constant(array), type_, "")

@@ -1,0 +1,83 @@
+"""A module to a file, whole or not at all."""
+
+from __future__ import annotations
+
+import os
+import secrets
+import struct
+from collections.abc import Iterable
+from pathlib import Path
+
+from flatbuffers.builder import BuilderSizeError
+
+from edgewise.errors import EdgewiseError, ModelFormatError
+from edgewise.format._generated.schema import IDENTIFIER
+from edgewise.format.arrays import Buffer
+from edgewise.format.build import build
+from edgewise.format.container import aligned, seal
+from edgewise.format.flatten import flatten
+from edgewise.format.read import read
+from edgewise.ir.module import Module
+
+
+def write(module: Module, path: str | os.PathLike[str]) -> None:
+    """Write ``module`` to ``path``; equal modules give equal bytes.
+
+    The file appears under its name when it is complete, on disk and has been read back;
+    until then, and after any failure, what was there before stays as it was.
+
+    Raises:
+        EdgewiseError: The file cannot be written, or cannot hold the module.
+    """
+    chunks = _chunks(module)
+    try:
+        # Links are followed: the file they lead to is replaced, not the link.
+        _replace(Path(path).resolve(), chunks)
+    except OSError as error:
+        reason = error.strerror or error
+        raise EdgewiseError(f"{path}: cannot be written: {reason}") from error
+    except ModelFormatError as error:
+        raise EdgewiseError(f"{path}: cannot be written: {error.reason}") from error
+
+
+def write_bytes(module: Module) -> bytes:
+    """The bytes that ``write`` would put in a file."""
+    return b"".join(_chunks(module))
+
+
+def _chunks(module: Module) -> list[Buffer]:
+    flat = flatten(module)
+    try:
+        header = build(flat.model, IDENTIFIER)
+    except (struct.error, UnicodeEncodeError, BuilderSizeError) as error:
+        raise EdgewiseError(f"no file can hold the module: {error}") from error
+    chunks: list[Buffer] = [seal(header)]
+    for payload in flat.payloads:
+        chunks += [payload, bytes(aligned(len(payload)) - len(payload))]
+    return chunks
+
+
+def _replace(target: Path, chunks: Iterable[Buffer]) -> None:
+    if target.exists() and not target.is_file():
+        raise OSError(0, "it is no regular file")  # a device would be gone
+    draft = target.with_name(f".{secrets.token_hex(8)}.tmp")
+    try:
+        with draft.open("xb") as file:
+            file.writelines(chunks)
+            file.flush()
+            os.fsync(file.fileno())
+        read(draft)
+        draft.replace(target)
+    except BaseException:
+        draft.unlink(missing_ok=True)
+        raise
+    _sync(target.parent)
+
+
+def _sync(folder: Path) -> None:
+    """Put the new name on disk, too."""
+    handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)

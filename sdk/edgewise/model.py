@@ -1,0 +1,135 @@
+"""A model: what users hold between converting, saving, loading and running."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import NamedTuple, Protocol, Self, runtime_checkable
+
+from edgewise.errors import EdgewiseError, InternalError
+from edgewise.format.read import check, read
+from edgewise.ir.graph import Graph
+from edgewise.ir.module import Module, Role, VariableInfo
+from edgewise.ir.op import Array
+from edgewise.summary import summary
+from edgewise.types import DType, TensorType
+
+__all__ = ["Model", "TensorInfo", "check", "load"]
+
+INFER = "infer"
+
+
+class TensorInfo(NamedTuple):
+    """An input or an output of a model.
+
+    Attributes:
+        name: Its name in the source model.
+        dtype: Its element type.
+        shape: Its sizes; a text (``N``, ``2*T + 1``) where only a run knows.
+    """
+
+    name: str
+    dtype: DType
+    shape: tuple[int | str, ...]
+
+
+@runtime_checkable
+class Packing(Protocol):
+    """An op that can be undone."""
+
+    def unpack(self, stored: Array, logical: TensorType) -> Array:
+        """The logical array whose packed form is ``stored``."""
+
+
+class Model:
+    """A converted model.
+
+    Attributes:
+        module: Its functions and variables; never changed in place.
+        path: The file it was loaded from, whose map its arrays are views of; ``None``
+            for one that was made in memory.
+    """
+
+    __slots__ = ("module", "path")
+
+    def __init__(self, module: Module, path: Path | None = None) -> None:
+        self.module, self.path = module, path
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> Self:
+        """``edgewise.load``."""
+        return cls(read(path), Path(path))
+
+    @property
+    def inputs(self) -> tuple[TensorInfo, ...]:
+        """What a run takes."""
+        values = self._infer.inputs
+        return tuple(_info(value.node.label, value.type) for value in values)
+
+    @property
+    def outputs(self) -> tuple[TensorInfo, ...]:
+        """What a run gives."""
+        graph = self._infer
+        pairs = zip(graph.output_names, graph.outputs, strict=True)
+        return tuple(_info(name, value.type) for name, value in pairs)
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write an ``.ew`` file: whole, or not at all.
+
+        Raises:
+            EdgewiseError: The file cannot be written.
+        """
+        # Only those who save pay for importing flatbuffers.
+        from edgewise.format.write import write  # noqa: PLC0415
+
+        write(self.module, path)
+
+    def parameters(self) -> dict[str, Array]:
+        """The parameters under their names and in the shapes of the source model.
+
+        Arrays that are stored as the source had them are read-only views.
+        """
+        return {
+            key: _logical(info)
+            for key, info in self.module.variables.items()
+            if info.role is Role.PARAMETER
+        }
+
+    def summary(self) -> str:
+        """A table of ops with output shapes, parameters and multiply-adds.
+
+        Multiply-adds are those of a run in which every open size is 1; ``-`` stands
+        where the model does not run on such sizes.
+        """
+        return summary(self._infer, self.module.variables)
+
+    @property
+    def _infer(self) -> Graph:
+        graph = self.module.functions.get(INFER)
+        if graph is None:
+            raise EdgewiseError(f"{self.path or 'the model'}: no function {INFER!r}")
+        return graph
+
+
+def load(path: str | os.PathLike[str]) -> Model:
+    """The model in an ``.ew`` file, verified and mapped; weights are not copied.
+
+    Raises:
+        ModelFormatError: The file cannot be read, is damaged, or is too new.
+    """
+    return Model(read(path), Path(path))
+
+
+def _info(name: str, type_: TensorType) -> TensorInfo:
+    shape = tuple(dim if isinstance(dim, int) else str(dim) for dim in type_.shape)
+    return TensorInfo(name, type_.dtype, shape)
+
+
+def _logical(info: VariableInfo) -> Array:
+    if info.initial is None:
+        raise InternalError(f"parameter {info.key!r} has no values")
+    if info.packing is None:
+        return info.initial
+    if not isinstance(info.packing, Packing):
+        raise InternalError(f"{info.packing} of {info.key!r} cannot be undone")
+    return info.packing.unpack(info.initial, info.logical)

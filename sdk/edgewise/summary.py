@@ -1,0 +1,76 @@
+"""A model as a table of plain text: what it computes, how large, how much work."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+
+from edgewise.dims import symbols
+from edgewise.errors import EdgewiseError
+from edgewise.ir.graph import Graph, Leaf, Node, Variable
+from edgewise.ir.module import Role, VariableInfo
+
+HEAD = ("op", "name", "output", "params", "MACs")
+UNKNOWN = "-"
+
+
+def summary(graph: Graph, variables: Mapping[str, VariableInfo]) -> str:
+    """One row for each node, and the totals."""
+    nodes = [node for node in graph.nodes() if not isinstance(node.op, Leaf)]
+    macs = _macs(graph)
+    rows = [HEAD]
+    for node, work in zip(nodes, macs or [None] * len(nodes), strict=True):
+        outputs = ", ".join(map(str, node.types))
+        parameters = _count(variables[key] for key in _read_by(node))
+        rows.append((node.op.name, node.label, outputs, f"{parameters:,}", _text(work)))
+    total = _count(variables.values())
+    work = None if macs is None else sum(macs)
+    rows.append(("total", "", "", f"{total:,}", _text(work)))
+    return _columns(rows)
+
+
+def _macs(graph: Graph) -> list[int] | None:
+    """Multiply-adds of every node where all open sizes are 1."""
+    opened = {
+        name: 1 for v in graph.inputs for d in v.type.shape for name in symbols(d)
+    }
+    try:
+        bound = graph.bind(opened)
+        return [
+            node.op.cost(
+                tuple(None if v is None else v.type for v in node.inputs), node.types
+            ).macs
+            for node in bound.nodes()
+            if not isinstance(node.op, Leaf)
+        ]
+    except EdgewiseError:
+        return None  # the model needs larger sizes
+
+
+def _read_by(node: Node) -> set[str]:
+    return {v.op.key for v in node.inputs if v and isinstance(v.op, Variable)}
+
+
+def _count(variables: Iterable[VariableInfo]) -> int:
+    return sum(
+        math.prod(info.logical.dims)
+        for info in variables
+        if info.role is Role.PARAMETER
+    )
+
+
+def _text(number: int | None) -> str:
+    return UNKNOWN if number is None else f"{number:,}"
+
+
+def _columns(rows: Sequence[tuple[str, ...]]) -> str:
+    """Texts to the left, numbers to the right."""
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    lines = []
+    for row in rows:
+        cells = [
+            cell.rjust(width) if index > 2 else cell.ljust(width)
+            for index, (cell, width) in enumerate(zip(row, widths, strict=True))
+        ]
+        lines.append("  ".join(cells).rstrip())
+    return "\n".join(lines)
