@@ -4,4 +4,5 @@ Importing the package registers every family.
 """
 
 from edgewise.kernels.catalog import activation as activation
+from edgewise.kernels.catalog import copy as copy
 from edgewise.kernels.catalog import elementwise as elementwise

@@ -11,7 +11,7 @@ from llvmlite import ir
 from numba import types
 from numba.extending import intrinsic
 
-from edgewise.kernels.native.abi import helper
+from edgewise.kernels.native.abi import helper, i16, i32, i64, u8
 
 
 @intrinsic
@@ -98,3 +98,40 @@ def offset_3(args, at, row):
         c += index * args[steps_c + axis]
         row = rest
     return a, b, c
+
+
+@helper
+def offset_1(args, at, index):
+    """Offset, in elements, of position ``index``; from ``at``: rank, sizes, strides."""
+    rank = args[at]
+    dims, steps = at + 1, at + 1 + rank
+    total = 0
+    for axis in range(rank - 1, 0, -1):
+        rest = quotient(index, args[dims + axis])
+        total += (index - rest * args[dims + axis]) * args[steps + axis]
+        index = rest
+    if rank > 0:
+        total += index * args[steps]
+    return total
+
+
+@helper
+def move(target, source, size):
+    """Copy one element of 1, 2, 4 or 8 bytes."""
+    if size == 4:
+        i32(target)[0] = i32(source)[0]
+    elif size == 8:
+        i64(target)[0] = i64(source)[0]
+    elif size == 1:
+        u8(target)[0] = u8(source)[0]
+    else:
+        i16(target)[0] = i16(source)[0]
+
+
+@helper
+def copy_run(target, source, size):
+    """Copy ``size`` bytes; without a call where they are a number."""
+    if size in (4, 8):
+        move(target, source, size)
+    else:
+        copy_bytes(target, source, size)
