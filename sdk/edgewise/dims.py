@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import ast
 import math
+import operator
 import re
 from collections.abc import Callable, Iterable, Mapping
 from typing import TypeAlias
@@ -263,6 +264,13 @@ def parse(text: str) -> Dim:
         raise ShapeError(f"{text!r} is not a size") from error
 
 
+_OPERATORS: dict[type[ast.operator], Callable[[Dim, Dim], Dim]] = {
+    ast.Add: operator.add,
+    ast.Sub: operator.sub,
+    ast.Mult: operator.mul,
+}
+
+
 def _from_ast(node: ast.expr, depth: int) -> Dim:
     if depth > MAX_DEPTH:
         raise ValueError("too deep")
@@ -273,15 +281,9 @@ def _from_ast(node: ast.expr, depth: int) -> Dim:
             return symbol(name)
         case ast.UnaryOp(op=ast.USub(), operand=operand):
             return -_from_ast(operand, depth + 1)
-        case ast.BinOp(left=left, op=op, right=right):
+        case ast.BinOp(left=left, op=op, right=right) if type(op) in _OPERATORS:
             a, b = _from_ast(left, depth + 1), _from_ast(right, depth + 1)
-            match op:
-                case ast.Add():
-                    return a + b
-                case ast.Sub():
-                    return a - b
-                case ast.Mult():
-                    return a * b
+            return _OPERATORS[type(op)](a, b)
         case ast.Call(func=ast.Name(id=name), args=[left, right], keywords=[]):
             if name in FUNCTIONS:
                 a, b = _from_ast(left, depth + 1), _from_ast(right, depth + 1)

@@ -201,9 +201,8 @@ class Graph:
         """
         order: list[Node] = []
         done: set[int] = set()
-        stack: list[tuple[Node, bool]] = []
-        for start in reversed((*self.inputs, *self.roots)):
-            stack.append((start.node, False))
+        starts = (*self.inputs, *self.roots)
+        stack = [(start.node, False) for start in reversed(starts)]
         while stack:
             node, expanded = stack.pop()
             if id(node) in done:

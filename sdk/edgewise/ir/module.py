@@ -26,8 +26,8 @@ class VariableInfo:
         key: Its name; for parameters the name of the ONNX initializer.
         type: Type as stored and as functions read it (packed shape).
         role: What it is for.
-        initial: Stored bytes in the shape of ``type``; ``None`` for derived ones and for
-            states that start as zeros.
+        initial: Stored bytes in the shape of ``type``; ``None`` for derived ones and
+            for states that start as zeros.
         logical: Type as the user sees it; equals ``type`` where nothing is packed.
         packing: The pack op that turns the logical array into the stored one, whose
             ``unpack`` turns it back; ``None`` where they are the same.

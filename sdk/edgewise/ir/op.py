@@ -1,8 +1,10 @@
-"""What every op is: a class whose fields are attributes and whose methods are meaning."""
+"""What every op is: a class; its fields are attributes, its methods are meaning."""
 
 from __future__ import annotations
 
 import enum
+import importlib
+import inspect
 import typing
 from collections.abc import Iterator, Mapping
 from typing import Any, ClassVar, NamedTuple, Self, TypeAlias
@@ -19,7 +21,41 @@ if typing.TYPE_CHECKING:  # a real cycle: calling an op makes a node
 Array: TypeAlias = npt.NDArray[Any]
 AttributeValue: TypeAlias = int | float | bool | str | enum.Enum | Dim | tuple[Any, ...]
 
-OPS: dict[str, type[Op]] = {}
+
+class Registry(Mapping[str, "type[Op]"]):
+    """Op classes by name; a family is imported when one of its ops is asked for.
+
+    Attributes:
+        homes: The module of each op, also of those that are not imported yet.
+    """
+
+    def __init__(self) -> None:
+        self.homes: dict[str, str] = {}
+        self._classes: dict[str, type[Op]] = {}
+
+    def add(self, cls: type[Op]) -> None:
+        """Register a class under its name."""
+        if cls.name in self._classes:
+            raise InternalError(f"two ops are called {cls.name}")
+        self.homes[cls.name] = cls.__module__
+        self._classes[cls.name] = cls
+
+    def __getitem__(self, name: str) -> type[Op]:
+        if name not in self._classes and name in self.homes:
+            importlib.import_module(self.homes[name])
+        return self._classes[name]
+
+    def __contains__(self, name: object) -> bool:
+        return name in self.homes
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(tuple(self.homes))
+
+    def __len__(self) -> int:
+        return len(self.homes)
+
+
+OPS = Registry()
 
 
 class Field(NamedTuple):
@@ -76,7 +112,7 @@ class Op:
 
     def __init_subclass__(cls, name: str | None = None) -> None:
         super().__init_subclass__()
-        annotations = cls.__dict__.get("__annotations__", {})
+        annotations = inspect.get_annotations(cls)
         own = tuple(
             Field(key, kind, cls.__dict__.get(key, REQUIRED))
             for key, kind in annotations.items()
@@ -88,10 +124,8 @@ class Op:
         for method in ("infer", "reference", "samples"):
             if getattr(cls, method) is getattr(Op, method):
                 raise InternalError(f"op {name} does not define {method}")
-        if name in OPS:
-            raise InternalError(f"two ops are called {name}")
         cls.name = name
-        OPS[name] = cls
+        OPS.add(cls)
 
     def __init__(self, *args: AttributeValue, **named: AttributeValue) -> None:
         values = list(args)
@@ -162,7 +196,7 @@ class Op:
         return ShapeError(f"{self.name}: got ({', '.join(map(str, got))}); want {want}")
 
     def infer(self, *types: Any) -> TensorType | tuple[TensorType, ...]:
-        """Types of the outputs from those of the inputs; ``None`` is an absent input."""
+        """Types of the outputs from those of the inputs; ``None``: an absent input."""
         raise NotImplementedError
 
     def reference(self, *inputs: Any) -> Array | tuple[Array, ...]:

@@ -1,185 +1,62 @@
-"""What ops mean: one class each, one family a file; importing this registers them."""
+"""What ops mean: one class each, one family a file, imported when first asked for.
 
-from edgewise.ops.activation import (
-    Celu,
-    Elu,
-    Gelu,
-    HardSigmoid,
-    HardSwish,
-    LeakyRelu,
-    LogSoftmax,
-    Mish,
-    Prelu,
-    Relu,
-    Selu,
-    Sigmoid,
-    Silu,
-    Softmax,
-    Softplus,
-    Softsign,
-    Tanh,
-    ThresholdedRelu,
-)
-from edgewise.ops.conv import (
-    Conv,
-    DepthwiseConv,
-)
-from edgewise.ops.elementwise import (
-    Abs,
-    Acos,
-    Acosh,
-    Add,
-    And,
-    Asin,
-    Asinh,
-    Atan,
-    Atanh,
-    BitwiseAnd,
-    BitwiseNot,
-    BitwiseOr,
-    BitwiseXor,
-    Cast,
-    Ceil,
-    Clip,
-    Cos,
-    Cosh,
-    Div,
-    Equal,
-    Erf,
-    Exp,
-    Floor,
-    Greater,
-    GreaterEqual,
-    Isinf,
-    Isnan,
-    Less,
-    LessEqual,
-    Log,
-    Maximum,
-    Minimum,
-    Mod,
-    Mul,
-    Neg,
-    Not,
-    Or,
-    Pow,
-    Reciprocal,
-    Round,
-    ShiftLeft,
-    ShiftRight,
-    Sign,
-    Sin,
-    Sinh,
-    Sqrt,
-    Sub,
-    Tan,
-    Where,
-    Xor,
-)
-from edgewise.ops.matmul import (
-    Linear,
-    MatMul,
-)
-from edgewise.ops.pack import (
-    PackPanels,
-    PackTaps,
-)
-from edgewise.ops.pool import (
-    AveragePool,
-    MaxPool,
-)
-from edgewise.ops.shape import (
-    Concat,
-    Expand,
-    Pad,
-    Reshape,
-    Slice,
-    Tile,
-    Transpose,
-)
+``from edgewise.ops import Relu`` and ``OPS["relu"]`` both import the family.
+"""
 
-__all__ = [
-    "Abs",
-    "Acos",
-    "Acosh",
-    "Add",
-    "And",
-    "Asin",
-    "Asinh",
-    "Atan",
-    "Atanh",
-    "AveragePool",
-    "BitwiseAnd",
-    "BitwiseNot",
-    "BitwiseOr",
-    "BitwiseXor",
-    "Cast",
-    "Ceil",
-    "Celu",
-    "Clip",
-    "Concat",
-    "Conv",
-    "Cos",
-    "Cosh",
-    "DepthwiseConv",
-    "Div",
-    "Elu",
-    "Equal",
-    "Erf",
-    "Exp",
-    "Expand",
-    "Floor",
-    "Gelu",
-    "Greater",
-    "GreaterEqual",
-    "HardSigmoid",
-    "HardSwish",
-    "Isinf",
-    "Isnan",
-    "LeakyRelu",
-    "Less",
-    "LessEqual",
-    "Linear",
-    "Log",
-    "LogSoftmax",
-    "MatMul",
-    "MaxPool",
-    "Maximum",
-    "Minimum",
-    "Mish",
-    "Mod",
-    "Mul",
-    "Neg",
-    "Not",
-    "Or",
-    "PackPanels",
-    "PackTaps",
-    "Pad",
-    "Pow",
-    "Prelu",
-    "Reciprocal",
-    "Relu",
-    "Reshape",
-    "Round",
-    "Selu",
-    "ShiftLeft",
-    "ShiftRight",
-    "Sigmoid",
-    "Sign",
-    "Silu",
-    "Sin",
-    "Sinh",
-    "Slice",
-    "Softmax",
-    "Softplus",
-    "Softsign",
-    "Sqrt",
-    "Sub",
-    "Tan",
-    "Tanh",
-    "ThresholdedRelu",
-    "Tile",
-    "Transpose",
-    "Where",
-    "Xor",
-]
+from __future__ import annotations
+
+from edgewise.ir.op import OPS, Op
+
+_FAMILIES = {
+    "unary": (
+        "neg abs sign sqrt reciprocal exp log sin cos tan asin acos atan sinh cosh "
+        "asinh acosh atanh erf floor ceil round not bitwise_not isnan isinf"
+    ),
+    "binary": "add sub mul div pow mod minimum maximum",
+    "logic": (
+        "and or xor equal less less_equal greater greater_equal bitwise_and "
+        "bitwise_or bitwise_xor shift_left shift_right"
+    ),
+    "choose": "where cast clip",
+    "activation": (
+        "relu leaky_relu elu selu celu sigmoid hard_sigmoid hard_swish silu tanh "
+        "gelu softplus softsign mish thresholded_relu prelu"
+    ),
+    "softmax": "softmax log_softmax",
+    "matmul": "matmul linear",
+    "conv": "conv depthwise_conv",
+    "pool": "max_pool average_pool",
+    "norm": (
+        "layer_norm rms_norm batch_norm batch_norm_fold scale_shift instance_norm "
+        "group_norm lrn"
+    ),
+    "reduce": (
+        "reduce_sum reduce_mean reduce_max reduce_min reduce_prod reduce_l1 "
+        "reduce_l2 reduce_log_sum reduce_log_sum_exp reduce_sum_square"
+    ),
+    "order": "argmax argmin cumsum top_k",
+    "shape": "reshape transpose concat slice expand tile",
+    "pad": "pad",
+    "index": "gather gather_elements gather_nd one_hot triangle",
+    "scatter": "scatter_elements scatter_nd",
+    "create": "fill arange dim_value",
+    "recurrent": "gru lstm rnn",
+    "pack": "pack_panels pack_taps",
+    "quantize": "quantize dequantize",
+}
+_NAMES: dict[str, str] = {}
+for _family, _ops in _FAMILIES.items():
+    for _name in _ops.split():
+        OPS.homes.setdefault(_name, f"{__name__}.{_family}")
+        _NAMES["".join(part.capitalize() for part in _name.split("_"))] = _name
+_NAMES["MatMul"] = _NAMES.pop("Matmul")
+
+
+def __getattr__(name: str) -> type[Op]:
+    if name not in _NAMES:
+        raise AttributeError(f"module {__name__} has no attribute {name}")
+    return OPS[_NAMES[name]]
+
+
+def __dir__() -> list[str]:
+    return sorted(_NAMES)

@@ -7,7 +7,13 @@ from collections.abc import Iterable
 import numpy as np
 
 from edgewise.dims import Dim, Expr, Shape, maximum
-from edgewise.errors import DTypeError, InternalError, KernelError, ShapeError
+from edgewise.errors import (
+    INDEX_OUT_OF_RANGE,
+    DTypeError,
+    InternalError,
+    KernelError,
+    ShapeError,
+)
 from edgewise.ir.op import Array, Op
 from edgewise.types import DType, TensorType
 
@@ -15,6 +21,7 @@ FLOATS = frozenset(dtype for dtype in DType if dtype.is_float)
 INTEGERS = frozenset(dtype for dtype in DType if dtype.is_integer)
 NUMBERS = FLOATS | INTEGERS
 BOOLS = frozenset({DType.BOOL})
+INDICES = frozenset({DType.I64, DType.I32})
 STRINGS = frozenset({DType.STRING})
 
 
@@ -109,6 +116,13 @@ def integers(op: Op, dims: Iterable[Dim]) -> tuple[int, ...]:
 def wide(x: Array) -> Array:
     """Floats in double precision; anything else as it is."""
     return x if x.dtype.kind in "iub" else x.astype(np.float64)
+
+
+def resolved(op: Op, indices: Array, size: int) -> Array:
+    """The indices counted from the front; one out of range stops the run."""
+    if np.any((indices < -size) | (indices >= size)):
+        raise stopped(op, INDEX_OUT_OF_RANGE)
+    return np.asarray(np.where(indices < 0, indices + size, indices), np.int64)
 
 
 def stopped(op: Op, status: int) -> KernelError:
