@@ -1,1 +1,34 @@
-"""ONNX operators as compositions of our ops; one family a file."""
+"""What ONNX operators mean in core ops, one family a file."""
+
+from edgewise.convert.onnx_ops import (
+    activation,
+    conv,
+    elementwise,
+    index,
+    matmul,
+    norm,
+    pool,
+    quantize,
+    recurrent,
+    reduce,
+    shape,
+    slices,
+)
+from edgewise.convert.onnx_ops.registry import importer_of, supported
+
+FAMILIES = (
+    activation,
+    conv,
+    elementwise,
+    index,
+    matmul,
+    norm,
+    pool,
+    quantize,
+    recurrent,
+    reduce,
+    shape,
+    slices,
+)
+
+__all__ = ["FAMILIES", "importer_of", "supported"]

@@ -1,0 +1,196 @@
+"""What an operator's importer sees: one node, its inputs, its attributes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import onnx
+
+from edgewise.convert.source import Parsed
+from edgewise.convert.symbolic import Sizes
+from edgewise.convert.symbolic_rules import objects
+from edgewise.convert.tensors import attribute_value, element_type, tensor_array
+from edgewise.dims import Dim, Shape
+from edgewise.errors import ModelFormatError, UnsupportedOpError
+from edgewise.ir.graph import Value, constant
+from edgewise.ir.op import Array, Op
+from edgewise.types import DType
+
+
+class OpContext:
+    """One ONNX node while it is imported.
+
+    Attributes:
+        node: The node as the file has it.
+        name: Its name, or that of its first output where it has none.
+        opset: Version of the operator set.
+        inputs: Values it reads; ``None`` where an optional one is left out.
+    """
+
+    def __init__(
+        self,
+        parsed: Parsed,
+        node: onnx.NodeProto,
+        opset: int,
+        inputs: tuple[Value | None, ...],
+        sizes: Sizes,
+        initial: Callable[[Value], Array | None],
+    ) -> None:
+        self.node, self.opset, self.inputs = node, opset, inputs
+        self.name = node.name or next(iter(node.output), node.op_type)
+        self._parsed, self._sizes, self._initial = parsed, sizes, initial
+        self._attributes = {item.name: item for item in node.attribute}
+        self._read: set[str] = set()
+
+    def emit(self, op: Op, *inputs: Value | None) -> Value:
+        """The first output of a core op, labelled with this node's name."""
+        return op(*inputs, label=self.name)
+
+    def emit_all(self, op: Op, *inputs: Value | None) -> tuple[Value, ...]:
+        """All outputs of a core op, labelled with this node's name."""
+        return op.node(*inputs, label=self.name)
+
+    def constant(self, array: Array) -> Value:
+        """A constant, labelled with this node's name."""
+        return constant(array, self.name)
+
+    def like(self, number: float, value: Value) -> Value:
+        """A scalar constant of the element type of ``value``."""
+        return self.constant(np.array(number, value.type.dtype.numpy))
+
+    # Inputs
+
+    def __getitem__(self, index: int) -> Value:
+        """Input ``index``, which the operator cannot do without."""
+        value = self.optional(index)
+        if value is None:
+            raise self.malformed(f"its input {index} is missing")
+        return value
+
+    def optional(self, index: int) -> Value | None:
+        """Input ``index``; ``None`` where it is left out."""
+        return self.inputs[index] if index < len(self.inputs) else None
+
+    def all(self) -> tuple[Value, ...]:
+        """All inputs, of which none may be left out."""
+        return tuple(self[index] for index in range(len(self.inputs)))
+
+    def sizes(self, index: int) -> Shape | None:
+        """Input ``index`` as sizes, symbols too; ``None`` where it is left out."""
+        value = self.optional(index)
+        if value is None:
+            return None
+        array = self._sizes.known(value)
+        if array is None:
+            raise self.unsupported(
+                f"its input {index} ({self.node.input[index]!r}) is known only at run"
+                " time",
+                "give fixed input_shapes, or fold the shape computation before export",
+            )
+        return tuple(objects(array.tolist()).reshape(-1))
+
+    def integers(self, index: int) -> tuple[int, ...] | None:
+        """Input ``index`` as whole numbers; ``None`` where it is left out."""
+        sizes = self.sizes(index)
+        if sizes is None:
+            return None
+        return tuple(self.whole(size) for size in sizes)
+
+    def whole(self, size: Dim) -> int:
+        """A size that must be known now."""
+        if not isinstance(size, int):
+            raise self.unsupported(
+                f"needs the number {size}, which only a run knows",
+                "give fixed input_shapes",
+            )
+        return size
+
+    def constant_or_none(self, index: int) -> Array | None:
+        """Input ``index`` read now; ``None`` where only a run knows it."""
+        value = self.optional(index)
+        if value is None:
+            return None
+        array = self._sizes.known(value)
+        if array is None or array.dtype == object:
+            array = self._initial(value)
+        return array
+
+    def fixed(self, index: int) -> Array | None:
+        """Input ``index`` read now: a constant, or a stored tensor in its place."""
+        value = self.optional(index)
+        if value is None:
+            return None
+        array = self.constant_or_none(index)
+        if array is None:
+            raise self.unsupported(
+                f"its input {index} ({self.node.input[index]!r}) is not a constant",
+                "make it a constant before export",
+            )
+        return array
+
+    # Attributes
+
+    def attribute(self, name: str, default: Any = None) -> Any:
+        """The plain value of an attribute, or ``default``."""
+        self._read.add(name)
+        item = self._attributes.get(name)
+        return default if item is None else attribute_value(item)
+
+    def tensor(self, name: str) -> Array | None:
+        """The array of a tensor attribute."""
+        self._read.add(name)
+        item = self._attributes.get(name)
+        if item is None:
+            return None
+        where = f"attribute {name!r} of node {self.name!r}"
+        return tensor_array(self._parsed, item.t, where)
+
+    def element_type(self, code: int) -> DType:
+        """The type that an attribute's ``code`` stands for."""
+        return element_type(self._parsed, code, f"node {self.name!r}")
+
+    def axis(self, rank: int, default: int, name: str = "axis") -> int:
+        """An axis attribute, counted from the front."""
+        return self.normal(int(self.attribute(name, default)), rank)
+
+    def normal(self, axis: int, rank: int) -> int:
+        """``axis`` counted from the front."""
+        if not -rank <= axis < rank:
+            raise self.malformed(f"its axis {axis} is not one of {rank} axes")
+        return axis % rank
+
+    def axes(self, rank: int, index: int, since: int) -> tuple[int, ...] | None:
+        """Axes: attribute ``axes`` before operator set ``since``, then an input."""
+        given = self.attribute("axes") if self.opset < since else self.integers(index)
+        if given is None:
+            return None
+        normal = tuple(self.normal(int(axis), rank) for axis in given)
+        if len(set(normal)) != len(normal):
+            raise self.malformed(f"its axes {list(given)} repeat one")
+        return normal
+
+    def ignore(self, *names: str) -> None:
+        """Attributes that say nothing to us."""
+        self._read.update(names)
+
+    def unread(self) -> list[str]:
+        """Attributes that no one asked for: their meaning would be lost."""
+        return sorted(set(self._attributes) - self._read)
+
+    # Errors
+
+    @property
+    def title(self) -> str:
+        """The operator with its domain and version."""
+        domain = self.node.domain or "ai.onnx"
+        return f"{domain}.{self.node.op_type} (opset {self.opset})"
+
+    def unsupported(self, reason: str, fix: str) -> UnsupportedOpError:
+        """The error for a form that edgewise does not have; the caller raises it."""
+        return UnsupportedOpError(self.title, self.name, reason, fix)
+
+    def malformed(self, reason: str) -> ModelFormatError:
+        """The error for a node that breaks ONNX's rules; the caller raises it."""
+        return self._parsed.error(f"node {self.name!r} ({self.title}): {reason}")

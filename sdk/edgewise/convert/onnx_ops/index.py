@@ -1,0 +1,161 @@
+"""ONNX operators that pick elements by index, and those that make tensors of sizes."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from edgewise.convert.context import OpContext
+from edgewise.convert.onnx_ops.registry import onnx_op
+from edgewise.dims import Dim, ceildiv
+from edgewise.ir.graph import Value
+from edgewise.ir.op import Array
+from edgewise.ops.binary import Add, Mul
+from edgewise.ops.choose import Cast
+from edgewise.ops.create import Arange, Fill
+from edgewise.ops.index import Gather, GatherElements, GatherNd, OneHot, Triangle
+from edgewise.ops.scatter import ScatterElements, ScatterNd
+from edgewise.types import DType
+
+
+@onnx_op("Constant")
+def _constant(ctx: OpContext) -> Value:
+    if ctx.node.attribute and ctx.node.attribute[0].name == "sparse_value":
+        raise ctx.unsupported("holds a sparse tensor", "export dense constants")
+    array = ctx.tensor("value")
+    for name, dtype in _PLAIN.items():
+        given = ctx.attribute(name)
+        if given is not None:
+            array = np.array(given, dtype)
+    if array is None:
+        raise ctx.malformed("its value is missing")
+    return ctx.constant(array)
+
+
+_PLAIN: dict[str, type] = {
+    "value_float": np.float32,
+    "value_floats": np.float32,
+    "value_int": np.int64,
+    "value_ints": np.int64,
+    "value_string": object,
+    "value_strings": object,
+}
+
+
+@onnx_op("ConstantOfShape", since=9)
+def _constant_of_shape(ctx: OpContext) -> Value:
+    shape = ctx.sizes(0)
+    if shape is None:
+        raise ctx.malformed("its shape is missing")
+    if any(isinstance(size, int) and size < 0 for size in shape):
+        raise ctx.malformed(f"its shape {list(shape)} has a negative size")
+    given = ctx.tensor("value")
+    array = np.zeros(1, np.float32) if given is None else given
+    if array.size != 1:
+        raise ctx.malformed(f"its value has {array.size} elements; want 1")
+    return ctx.emit(Fill(shape), ctx.constant(array.reshape(())))
+
+
+@onnx_op("Range", since=11)
+def _range(ctx: OpContext) -> Value:
+    dtype = ctx[0].type.dtype
+    if not dtype.is_integer:
+        return _float_range(ctx)
+    start, end, step = (_one(ctx, index) for index in range(3))
+    stride = ctx.whole(step)
+    if stride == 0:
+        raise ctx.malformed("its step is 0")
+    count = ceildiv(end - start, stride)
+    if isinstance(count, int):
+        count = max(count, 0)
+    numbers = ctx.emit(Arange(start, count, stride))
+    return numbers if dtype is DType.I64 else ctx.emit(Cast(dtype.value), numbers)
+
+
+def _one(ctx: OpContext, index: int) -> Dim:
+    sizes = ctx.sizes(index)
+    if sizes is None or len(sizes) != 1:
+        raise ctx.malformed(f"its input {index} is not one number")
+    return sizes[0]
+
+
+def _float_range(ctx: OpContext) -> Value:
+    start, end, step = (_number(ctx, index) for index in range(3))
+    if step == 0:
+        raise ctx.malformed("its step is 0")
+    count = max(int(np.ceil((end - start) / step)), 0)
+    kind = ctx[0].type.dtype.value
+    steps = ctx.emit(Cast(kind), ctx.emit(Arange(0, count, 1)))
+    return ctx.emit(Add(), ctx.emit(Mul(), steps, ctx[2]), ctx[0])
+
+
+def _number(ctx: OpContext, index: int) -> float:
+    array: Array | None = ctx.fixed(index)
+    if array is None or array.size != 1:
+        raise ctx.malformed(f"its input {index} is not one number")
+    return float(array.reshape(()))
+
+
+@onnx_op("EyeLike", since=9)
+def _eye_like(ctx: OpContext) -> Value:
+    if ctx[0].type.rank != 2:
+        raise ctx.malformed(f"its input is {ctx[0].type}; want a matrix")
+    code = ctx.attribute("dtype")
+    rows, columns = (ctx.whole(size) for size in ctx[0].type.shape)
+    dtype = ctx[0].type.dtype if code is None else ctx.element_type(code)
+    offset = int(ctx.attribute("k", 0))
+    return ctx.constant(np.eye(rows, columns, offset).astype(dtype.numpy))
+
+
+@onnx_op("NonZero", since=9)
+def _non_zero(ctx: OpContext) -> Value:
+    array = ctx.fixed(0)
+    if array is None:
+        raise ctx.malformed("its input is missing")
+    return ctx.constant(np.array(np.nonzero(np.atleast_1d(array)), np.int64))
+
+
+@onnx_op("Gather")
+def _gather(ctx: OpContext) -> Value:
+    return ctx.emit(Gather(ctx.axis(ctx[0].type.rank, 0)), ctx[0], ctx[1])
+
+
+@onnx_op("GatherElements", since=11)
+def _gather_elements(ctx: OpContext) -> Value:
+    return ctx.emit(GatherElements(ctx.axis(ctx[0].type.rank, 0)), ctx[0], ctx[1])
+
+
+@onnx_op("GatherND", since=11)
+def _gather_nd(ctx: OpContext) -> Value:
+    return ctx.emit(GatherNd(int(ctx.attribute("batch_dims", 0))), ctx[0], ctx[1])
+
+
+@onnx_op("ScatterElements", "Scatter")
+def _scatter_elements(ctx: OpContext) -> Value:
+    axis = ctx.axis(ctx[0].type.rank, 0)
+    op = ScatterElements(axis, ctx.attribute("reduction", "none"))
+    return ctx.emit(op, ctx[0], ctx[1], ctx[2])
+
+
+@onnx_op("ScatterND", since=11)
+def _scatter_nd(ctx: OpContext) -> Value:
+    op = ScatterNd(ctx.attribute("reduction", "none"))
+    return ctx.emit(op, ctx[0], ctx[1], ctx[2])
+
+
+@onnx_op("OneHot", since=9)
+def _one_hot(ctx: OpContext) -> Value:
+    indices, values = ctx[0], ctx[2]
+    if not indices.type.dtype.is_integer:
+        indices = ctx.emit(Cast(DType.I64.value), indices)
+    depth = ctx.whole(_one(ctx, 1))
+    axis = ctx.axis(indices.type.rank + 1, -1)
+    return ctx.emit(OneHot(depth, axis), indices, values)
+
+
+@onnx_op("Trilu", since=14)
+def _trilu(ctx: OpContext) -> Value:
+    upper = bool(ctx.attribute("upper", 1))
+    given = ctx.integers(1)
+    if given is not None and len(given) != 1:
+        raise ctx.malformed("k is not one number")
+    return ctx.emit(Triangle(upper, 0 if given is None else given[0]), ctx[0])

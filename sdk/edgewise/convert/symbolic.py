@@ -1,0 +1,124 @@
+"""Arrays that sizes alone decide: shape arithmetic, carried out at import.
+
+Exporters write shapes as graphs (``Shape -> Gather -> Mul -> Concat -> Reshape``).
+Here such a graph is evaluated over numpy object arrays whose elements are ``Dim``s, so
+that ``Reshape`` and its kin get sizes with symbols in place of tensors.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from edgewise.convert.symbolic_rules import RULES, Unknown, as_dims, objects, quotient
+from edgewise.dims import Expr
+from edgewise.ir.graph import Constant, Leaf, Value, constant
+from edgewise.ir.op import Array
+from edgewise.ops.binary import Div
+from edgewise.ops.choose import Cast
+from edgewise.ops.create import DimValue
+from edgewise.ops.shape import Reshape
+from edgewise.ops.unary import Floor
+from edgewise.types import DType
+
+LIMIT = 4096  # elements; no shape has more, and no bomb fits
+
+
+class Sizes:
+    """Finds the values of a graph that sizes alone decide."""
+
+    def __init__(self) -> None:
+        self._found: dict[Value, Array | None] = {}
+
+    def known(self, value: Value) -> Array | None:
+        """The array of ``value``, of objects where symbols are in it; else ``None``."""
+        if value not in self._found:
+            self._found[value] = self._evaluate(value)
+        return self._found[value]
+
+    def settle(self, value: Value) -> Value:
+        """A constant or ``dim_value`` that is the same; else the value itself."""
+        if isinstance(value.op, Leaf):
+            return value
+        array = self.known(value)
+        if array is None:
+            return value
+        settled = _materialise(array, value)
+        self._found[settled] = array
+        return settled
+
+    def _evaluate(self, value: Value) -> Array | None:
+        op = value.op
+        if isinstance(op, Constant):
+            return op.array if op.array.size <= LIMIT else None
+        if isinstance(op, DimValue):
+            return _plain(objects(op.dims[0] if op.scalar else op.dims), value)
+        if isinstance(op, Leaf) or op.random or not _small(value):
+            return None
+        arrays = self._inputs(value)
+        if arrays is None:
+            return self._floored(value)
+        if any(array is not None and array.dtype == object for array in arrays):
+            return _symbolic(value, arrays)
+        result = op.reference(*arrays)
+        return result[value.index] if isinstance(result, tuple) else result
+
+    def _inputs(self, value: Value) -> list[Array | None] | None:
+        arrays = []
+        for source in value.node.inputs:
+            array = None if source is None else self.known(source)
+            if source is not None and array is None:
+                return None
+            arrays.append(array)
+        return arrays
+
+    def _floored(self, value: Value) -> Array | None:
+        """``floor(a / b)`` of sizes as floats: whole although the quotient is not."""
+        whole = isinstance(value.op, Floor) or (
+            isinstance(value.op, Cast) and value.type.dtype.is_integer
+        )
+        source = value.node.inputs[0] if value.node.inputs else None
+        if not whole or source is None or not isinstance(source.op, Div):
+            return None
+        arrays = self._inputs(source)
+        if arrays is None or not source.type.dtype.is_float:
+            return None
+        try:
+            a, b = (as_dims(array) for array in arrays if array is not None)
+            return _plain(objects(np.frompyfunc(quotient, 2, 1)(a, b)), value)
+        except Unknown:
+            return None
+
+
+def _small(value: Value) -> bool:
+    elements = value.type.elements
+    return isinstance(elements, int) and elements <= LIMIT
+
+
+def _plain(array: Array, value: Value) -> Array:
+    """As plain numbers where no symbol is left."""
+    if any(isinstance(item, Expr) for item in array.flat):
+        return array
+    return array.astype(value.type.dtype.numpy)
+
+
+def _symbolic(value: Value, arrays: list[Array | None]) -> Array | None:
+    rule = RULES.get(value.op.name)
+    if rule is None or value.type.dtype is DType.STRING:
+        return None
+    try:
+        known = [None if array is None else as_dims(array) for array in arrays]
+        return _plain(objects(rule(value.op, value.type, *known)), value)
+    except Unknown:
+        return None
+
+
+def _materialise(array: Array, value: Value) -> Value:
+    label = value.node.label
+    if array.dtype != object or value.type.dtype is DType.STRING:
+        return constant(array.astype(value.type.dtype.numpy), label)
+    settled = DimValue(tuple(array.flat), array.ndim == 0)(label=label)
+    if array.ndim > 1:
+        settled = Reshape(array.shape)(settled, label=label)
+    if value.type.dtype is not DType.I64:
+        settled = Cast(value.type.dtype.value)(settled, label=label)
+    return settled

@@ -1,0 +1,225 @@
+"""What core ops do to arrays of sizes, symbols among them."""
+
+from __future__ import annotations
+
+import functools
+import math
+import operator
+from collections.abc import Callable
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from edgewise import dims
+from edgewise.dims import Call, Dim
+from edgewise.ir.op import Array, Op
+from edgewise.ops.create import Arange
+from edgewise.ops.index import Gather
+from edgewise.ops.shape import Concat, Slice
+from edgewise.types import DType, TensorType
+
+Rule: TypeAlias = Callable[..., object]
+
+
+class Unknown(Exception):  # noqa: N818 - not an error: a size that only a run knows
+    """The result depends on more than what symbols tell."""
+
+
+def lower_bound(dim: Dim) -> int | None:
+    """A number that ``dim`` is never below where every symbol is at least 1."""
+    if isinstance(dim, int):
+        return dim
+    total = 0
+    for monomial, factor in dim.terms.items():
+        bounds = [_atom_bound(atom) for atom in monomial]
+        if monomial and (factor < 0 or any(b is None or b < 0 for b in bounds)):
+            return None
+        total += factor * math.prod(b for b in bounds if b is not None)
+    return total
+
+
+def _atom_bound(atom: str | Call) -> int | None:
+    if isinstance(atom, str):
+        return 1
+    a, b = (lower_bound(arg) for arg in atom.args)
+    match atom.function:
+        case "max":
+            return max((x for x in (a, b) if x is not None), default=None)
+        case "min" if a is not None and b is not None:
+            return min(a, b)
+        case "floordiv" if a is not None and isinstance(atom.args[1], int):
+            return a // atom.args[1] if atom.args[1] > 0 else None
+    return None
+
+
+def at_least(dim: Dim, other: Dim) -> bool:
+    """Whether ``dim >= other`` holds whatever the symbols are (1 or more)."""
+    bound = lower_bound(dim - other)
+    return bound is not None and bound >= 0
+
+
+def clamp(dim: Dim, low: Dim, high: Dim) -> Dim:
+    """``min(max(dim, low), high)``, short where the order is known."""
+    if not at_least(dim, low):
+        dim = low if at_least(low, dim) else dims.maximum(dim, low)
+    if not at_least(high, dim):
+        dim = high if at_least(dim, high) else dims.minimum(dim, high)
+    return dim
+
+
+def objects(items: object) -> Array:
+    """An array of dims: numpy would try to look into an ``Expr``."""
+    array = np.empty(np.shape(items), object)
+    array[...] = items
+    return array
+
+
+def as_dims(array: Array) -> Array:
+    """Python integers in place of numbers; a fraction is beyond shape arithmetic."""
+    if array.dtype == object:
+        return array
+    if array.dtype.kind == "f":
+        if not np.array_equal(array, np.floor(array)):
+            raise Unknown
+        array = array.astype(np.int64)
+    return array.astype(object)
+
+
+def _equal(a: Dim, b: Dim) -> bool:
+    if at_least(a, b) and at_least(b, a):
+        return True
+    if at_least(a, b + 1) or at_least(b, a + 1):
+        return False
+    raise Unknown
+
+
+def _less(a: Dim, b: Dim) -> bool:
+    if at_least(b, a + 1):
+        return True
+    if at_least(a, b):
+        return False
+    raise Unknown
+
+
+def quotient(a: Dim, b: Dim) -> Dim:
+    """``a / b`` of sizes, rounded towards zero."""
+    if b == 0 or not at_least(a, 0) or not at_least(b, 0):
+        raise Unknown
+    return dims.floordiv(a, b)
+
+
+def _divide(_op: Op, type_: TensorType, a: Array, b: Array) -> object:
+    if not type_.dtype.is_float:
+        return np.frompyfunc(quotient, 2, 1)(a, b)
+    return np.frompyfunc(_exact_quotient, 2, 1)(a, b)
+
+
+def _exact_quotient(a: Dim, b: Dim) -> Dim:
+    whole = quotient(a, b)
+    if whole * b != a:
+        raise Unknown
+    return whole
+
+
+def _remainder(a: Dim, b: Dim) -> Dim:
+    return a - b * quotient(a, b)
+
+
+def _pick(condition: bool, a: Dim, b: Dim) -> Dim:
+    return a if condition else b
+
+
+def _pairwise(function: Callable[[Any, Any], Any]) -> Rule:
+    vector = np.frompyfunc(function, 2, 1)
+    return lambda _op, _type, a, b: vector(a, b)
+
+
+def _each(function: Callable[[Any], Any]) -> Rule:
+    vector = np.frompyfunc(function, 1, 1)
+    return lambda _op, _type, a: vector(a)
+
+
+def _same(_op: Op, _type: TensorType, a: Array) -> object:
+    return a
+
+
+def _cast(_op: Op, type_: TensorType, a: Array) -> object:
+    if type_.dtype is DType.BOOL:
+        return np.frompyfunc(lambda x: not _equal(x, 0), 1, 1)(a)
+    return a
+
+
+def _slice(op: Slice, _type: TensorType, a: Array) -> object:
+    if not all(isinstance(x, int) for x in (*op.starts, *op.sizes)):
+        raise Unknown
+    ranges = zip(op.starts, op.sizes, op.steps, strict=True)
+    return a[np.ix_(*(_indices(*each) for each in ranges))]
+
+
+def _indices(start: Any, size: Any, step: int) -> Array:
+    return start + step * np.arange(size)
+
+
+def _gather(op: Gather, _type: TensorType, a: Array, indices: Array) -> object:
+    if not all(isinstance(index, int) for index in indices.flat):
+        raise Unknown
+    return np.take(a, indices.astype(np.int64), op.axis)
+
+
+def _concat(op: Concat, _type: TensorType, *arrays: Array) -> object:
+    return np.concatenate(arrays, op.axis)
+
+
+def _reshape(_op: Op, type_: TensorType, a: Array) -> object:
+    return a.reshape(type_.dims)
+
+
+def _expand(_op: Op, type_: TensorType, a: Array) -> object:
+    return np.broadcast_to(a, type_.dims)
+
+
+def _arange(op: Arange, type_: TensorType) -> object:
+    return [op.start + op.step * i for i in range(type_.dims[0])]
+
+
+def _reduce(function: Callable[[Any], Any]) -> Rule:
+    def reduce(op: Op, type_: TensorType, a: Array) -> object:
+        # A vector is the only shape that exporters reduce.
+        if a.ndim != 1:
+            raise Unknown
+        return _reshape(op, type_, objects([function(a.tolist())]))
+
+    return reduce
+
+
+RULES: dict[str, Rule] = {
+    "add": _pairwise(operator.add),
+    "sub": _pairwise(operator.sub),
+    "mul": _pairwise(operator.mul),
+    "div": _divide,
+    "mod": _pairwise(_remainder),
+    "neg": _each(operator.neg),
+    "minimum": _pairwise(dims.minimum),
+    "maximum": _pairwise(dims.maximum),
+    "floor": _same,
+    "ceil": _same,
+    "round": _same,
+    "cast": _cast,
+    "equal": _pairwise(_equal),
+    "less": _pairwise(_less),
+    "less_equal": _pairwise(lambda a, b: not _less(b, a)),
+    "greater": _pairwise(lambda a, b: _less(b, a)),
+    "greater_equal": _pairwise(lambda a, b: not _less(a, b)),
+    "where": lambda _op, _type, c, a, b: np.frompyfunc(_pick, 3, 1)(c, a, b),
+    "slice": _slice,
+    "gather": _gather,
+    "concat": _concat,
+    "reshape": _reshape,
+    "expand": _expand,
+    "fill": _expand,
+    "arange": _arange,
+    "reduce_prod": _reduce(dims.product),
+    "reduce_sum": _reduce(sum),
+    "reduce_max": _reduce(lambda items: functools.reduce(dims.maximum, items)),
+    "reduce_min": _reduce(lambda items: functools.reduce(dims.minimum, items)),
+}

@@ -1,0 +1,60 @@
+"""Compute at home what depends on constants only."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+from edgewise.ir.graph import (
+    Constant,
+    Graph,
+    Inputs,
+    Leaf,
+    Node,
+    Value,
+    constant,
+    with_inputs,
+)
+from edgewise.ir.op import Array
+from edgewise.ops.pack import PackPanels, PackTaps
+
+
+def fold(graph: Graph, limit: int) -> tuple[Graph, Counter[str]]:
+    """The graph with constants for what they decide, up to ``limit`` bytes each.
+
+    Variables are not constants: they change in training.  A result that is no larger
+    than what it is made of is folded whatever its size.
+    """
+    done: Counter[str] = Counter()
+
+    def visit(node: Node, inputs: Inputs) -> tuple[Value, ...]:
+        results = with_inputs(node, inputs)
+        if not _foldable(node, inputs, limit):
+            return results
+        done[node.op.name] += 1
+        arrays = evaluate_node(node, inputs)
+        return tuple(constant(array, node.label) for array in arrays)
+
+    return graph.rebuild(visit), done
+
+
+def _foldable(node: Node, inputs: Inputs, limit: int) -> bool:
+    op = node.op
+    if isinstance(op, Leaf | PackPanels | PackTaps) or op.random:
+        return False
+    if not all(value is None or isinstance(value.op, Constant) for value in inputs):
+        return False
+    if op.symbols() or not all(type_.is_static for type_ in node.types):
+        return False
+    made = sum(type_.bytes for type_ in node.types)
+    given = sum(value.type.bytes for value in inputs if value is not None)
+    return made <= max(limit, given)
+
+
+def evaluate_node(node: Node, inputs: Inputs) -> tuple[Array, ...]:
+    """The outputs of a node over constants, by its reference."""
+    arrays = [
+        value.op.array if value is not None and isinstance(value.op, Constant) else None
+        for value in inputs
+    ]
+    result = node.op.reference(*arrays)
+    return result if isinstance(result, tuple) else (result,)
