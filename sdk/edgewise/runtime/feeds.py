@@ -120,17 +120,27 @@ def _convert(name: str, given: object, dtype: np.dtype[Any]) -> Array:
         array = np.asarray(given)
     except ValueError as error:
         raise ShapeError(f"input {name!r}: got a ragged list; want {dtype}") from error
-    if array.dtype == dtype:
-        return array.astype(dtype, copy=False)  # also puts foreign byte order right
-    typed = isinstance(given, np.ndarray | np.generic) or hasattr(given, "__array__")
-    if not typed and array.dtype.kind in "biuf":
+    if array.dtype.newbyteorder("=") == dtype:
+        return array.astype(dtype, copy=False)
+    untyped = not isinstance(given, np.generic) and not hasattr(given, "__array__")
+    if untyped and (array.dtype.kind in "biuf" or array.size == 0):
         with np.errstate(all="ignore"):
             fitted = array.astype(dtype)
-            back = fitted.astype(array.dtype)
-        same_kind = (array.dtype.kind == "b") == (dtype.kind == "b")
-        if same_kind and np.array_equal(back, array, equal_nan=array.dtype.kind == "f"):
+        if _equal(fitted, array):
             return fitted
         raise DTypeError(f"input {name!r}: got {given!r}; want values exact in {dtype}")
-    if array.size == 0 and not typed:
-        return array.astype(dtype)
     raise DTypeError(f"input {name!r}: got {array.dtype}; want {dtype}")
+
+
+def _equal(fitted: Array, array: Array) -> bool:
+    """Whether a conversion changed no value; True is not 1."""
+    if array.size == 0:
+        return True
+    if (array.dtype.kind == "b") != (fitted.dtype.kind == "b"):
+        return False
+    with np.errstate(all="ignore"):
+        back = fitted.astype(array.dtype)
+    nan = array.dtype.kind == "f"
+    # Also the way back: comparing a whole number with a float32 may round it first.
+    pairs = ((fitted, array), (back, array))
+    return all(np.array_equal(a, b, equal_nan=nan) for a, b in pairs)
