@@ -26,14 +26,6 @@ _PACKED_BITS = {
 _LENGTH = struct.Struct("<I")
 
 
-def stored_bytes(type_: TensorType) -> int | None:
-    """Bytes a static tensor takes in a file; ``None`` for strings: any number."""
-    if type_.dtype is DType.STRING:
-        return None
-    bits = _PACKED_BITS.get(type_.dtype, type_.dtype.bits)
-    return (math.prod(type_.dims) * bits + 7) // 8
-
-
 def encode(array: Array, type_: TensorType) -> Buffer:
     """The bytes of ``array`` as a file holds them; no copy where memory agrees."""
     if array.shape != type_.dims or DType.of(array.dtype) is not type_.dtype:
@@ -47,19 +39,35 @@ def encode(array: Array, type_: TensorType) -> Buffer:
 
 
 def decode(data: Buffer, type_: TensorType) -> Array:
-    """The read-only array in ``data``, whose length is that of ``type_``."""
-    if type_.dtype is DType.STRING:
-        return _decode_texts(bytes(data), type_)
-    bits, dtype = _PACKED_BITS.get(type_.dtype), type_.dtype.numpy
-    count = math.prod(type_.dims)
-    if bits is None:
-        array = np.frombuffer(data, dtype, count) if count else np.empty(0, dtype)
-    else:
-        spread = _spread(np.frombuffer(data, np.uint8), bits)[:count]
-        array = _signed(spread, type_.dtype, bits).view(dtype)
-    if type_.dtype is DType.BOOL and array.view(np.uint8).max(initial=0) > 1:
+    """The read-only array in ``data``; a view of it wherever memory and file agree.
+
+    Raises:
+        DamageError: The bytes are not those of a tensor of that type.
+    """
+    dtype, dims = type_.dtype, type_.dims
+    if dtype is DType.STRING:
+        return _decode_texts(bytes(data), dims)
+    bits = _PACKED_BITS.get(dtype, dtype.bits)
+    wanted = (math.prod(dims) * bits + 7) // 8
+    if len(data) != wanted:
+        raise DamageError(f"{type_} has {len(data)} bytes; want {wanted}")
+    try:
+        memory = dtype.numpy
+    except ImportError as error:
+        name = error.name
+        raise DamageError(f"{type_} needs {name}: pip install {name}") from error
+    if bits < 8:
+        return _decode_packed(data, dtype, dims)
+    array: Array = np.ndarray(dims, memory, data)
+    if dtype is DType.BOOL and array.view(np.uint8).max(initial=0) > 1:
         raise DamageError("a truth value is neither 0 nor 1")
-    array = array.reshape(type_.dims)
+    return array
+
+
+def _decode_packed(data: Buffer, dtype: DType, dims: tuple[int, ...]) -> Array:
+    bits = _PACKED_BITS[dtype]
+    lanes = _spread(np.frombuffer(data, np.uint8), bits)[: math.prod(dims)]
+    array = lanes.view(dtype.numpy).reshape(dims)
     array.flags.writeable = False
     return array
 
@@ -79,14 +87,6 @@ def _spread(octets: Array, bits: int) -> Array:
     return spread
 
 
-def _signed(lanes: Array, dtype: DType, bits: int) -> Array:
-    """Lanes as memory has them: ml_dtypes keeps signed ones sign-extended."""
-    if dtype not in {DType.I4, DType.I2}:
-        return lanes
-    half = 1 << (bits - 1)
-    return (lanes ^ half).astype(np.int8) - np.int8(half)
-
-
 def _encode_texts(array: Array) -> bytes:
     parts = []
     for item in array.reshape(-1).tolist():
@@ -97,8 +97,8 @@ def _encode_texts(array: Array) -> bytes:
     return b"".join(parts)
 
 
-def _decode_texts(data: bytes, type_: TensorType) -> Array:
-    count, at = math.prod(type_.dims), 0
+def _decode_texts(data: bytes, dims: tuple[int, ...]) -> Array:
+    count, at = math.prod(dims), 0
     if count * _LENGTH.size > len(data):
         raise DamageError(f"{len(data)} bytes do not hold {count} strings")
     array = np.empty(count, object)
@@ -113,6 +113,6 @@ def _decode_texts(data: bytes, type_: TensorType) -> Array:
             raise DamageError("a string is not UTF-8") from None
     if at != len(data):
         raise DamageError("a tensor of strings has another length than its strings")
-    array = array.reshape(type_.dims)
+    array = array.reshape(dims)
     array.flags.writeable = False
     return array

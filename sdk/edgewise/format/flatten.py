@@ -39,6 +39,7 @@ def flatten(module: Module) -> Flat:
         metadata=entries,
         lineage=schema.Lineage(**lineage) if lineage else None,
         segments=tuple(pool.segments),
+        types=tuple(pool.types),
         tensors=tuple(pool.tensors),
         ops=tuple(pool.ops),
         functions=functions,

@@ -27,7 +27,7 @@ class Functions:
         want_unique("input", (port.name for port in table.inputs))
         want_unique("output", (result.name for result in table.outputs))
         inputs = tuple(
-            input_value(port.name, self._tensors.type(port.type))
+            input_value(port.name, self._tensors.types[port.type])
             for port in table.inputs
         )
         values = [*inputs, *map(self._tensors.leaf, table.tensors)]
@@ -57,7 +57,7 @@ class Functions:
                 f"{op.name} has {len(types)} outputs, not {table.outputs}"
             )
         for type_ in types:
-            self._tensors.sizes.want_sane(type_)
+            self._tensors.types.sizes.want_sane(type_)
         node = Node(op, inputs, types, table.label)
         return [Value(node, index) for index in range(len(types))]
 

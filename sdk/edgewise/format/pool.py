@@ -30,6 +30,7 @@ class Pool:
 
     Attributes:
         ops: Tables of the ops, by number.
+        types: Tables of the types, by number.
         tensors: Tables of the tensors: all variables first, in the module's order.
         segments: Where each payload will lie.
         payloads: The bytes of each segment.
@@ -37,10 +38,12 @@ class Pool:
 
     def __init__(self, module: Module) -> None:
         self.ops: list[schema.Op] = []
+        self.types: list[schema.Type] = []
         self.tensors: list[schema.Tensor] = []
         self.segments: list[Segment] = []
         self.payloads: list[Buffer] = []
         self._op_numbers: dict[Op, int] = {}
+        self._type_numbers: dict[TensorType, int] = {}
         self._constants: dict[tuple[Constant, TensorType], int] = {}
         self._variables: dict[str, int] = {}
         self._infos = module.variables
@@ -74,8 +77,16 @@ class Pool:
             raise InternalError(f"the module has no variable {key!r}")
         return self._variables[key]
 
-    def type(self, type_: TensorType) -> schema.Type:
-        """The table of a type."""
+    def type(self, type_: TensorType) -> int:
+        """The number of a type."""
+        number = self._type_numbers.get(type_)
+        if number is None:
+            table = self._type(type_)  # its scales may take numbers of their own
+            number = self._type_numbers[type_] = len(self.types)
+            self.types.append(table)
+        return number
+
+    def _type(self, type_: TensorType) -> schema.Type:
         symbols = [str(dim) for dim in type_.shape if isinstance(dim, Expr)]
         shape, seen = [], 0
         for dim in type_.shape:
@@ -94,7 +105,7 @@ class Pool:
             raise InternalError(f"{info.role.value} {info.key!r} has no bytes to store")
         if info.initial is not None and info.role is Role.DERIVED:
             raise InternalError(f"derived variable {info.key!r} would be stored")
-        logical = None if info.logical == info.type else self.type(info.logical)
+        logical = -1 if info.logical == info.type else self.type(info.logical)
         return self._store(
             schema.Tensor(
                 key=info.key,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable
 
 from edgewise.dims import Expr
@@ -38,16 +37,16 @@ class Sizes:
         """Raise ``DamageError`` where a type is beyond any memory."""
         if len(type_.shape) > MAX_RANK:
             raise DamageError(f"{len(type_.shape)} axes; at most {MAX_RANK} are known")
-        sizes: list[int] = []
+        elements = 1
         for dim in type_.shape:
             if isinstance(dim, Expr):
                 self._measure(dim)
             elif dim < 0:
                 raise DamageError("a tensor has a negative size")
             else:
-                sizes.append(dim)
-        # Axes beside an empty one count too: numpy wants their product to fit.
-        if math.prod(size or 1 for size in sizes) > MAX_ELEMENTS:
+                # Axes beside an empty one count too: numpy wants their product to fit.
+                elements *= dim or 1
+        if elements > MAX_ELEMENTS:
             raise DamageError(f"a tensor has more than {MAX_ELEMENTS} elements")
 
     def _measure(self, dim: Expr) -> None:

@@ -107,6 +107,7 @@ class Model(Record):
     metadata: tuple[Entry, ...] = ()
     lineage: Lineage | None = None
     segments: tuple[tuple[int, int, int], ...] = ()
+    types: tuple[Type, ...] = ()
     tensors: tuple[Tensor, ...] = ()
     ops: tuple[Op, ...] = ()
     functions: tuple[Function, ...] = ()
@@ -133,7 +134,7 @@ class Port(Record):
     """An input of a function."""
 
     name: str
-    type: Type
+    type: int = 0
 
 
 class Quant(Record):
@@ -157,15 +158,15 @@ class Tensor(Record):
 
     key: str = ""
     role: int = 0
-    type: Type
-    logical: Type | None = None
+    type: int = 0
+    logical: int = -1
     packing: int = -1
     segment: int = -1
     data: bytes | None = None
 
 
 class Type(Record):
-    """Element type and shape of a tensor or a value."""
+    """Element type and shape; tensors and inputs that agree in both share it."""
 
     dtype: int = 0
     shape: tuple[int, ...] = ()
@@ -216,10 +217,11 @@ Model.fields = (
     Field("metadata", 4, "table", of=Entry, many=True),
     Field("lineage", 5, "table", of=Lineage),
     Field("segments", 6, "struct", "QQI4x", many=True),
-    Field("tensors", 7, "table", of=Tensor, many=True),
-    Field("ops", 8, "table", of=Op, many=True),
-    Field("functions", 9, "table", of=Function, many=True),
-    Field("artifacts", 10, "table", of=Artifact, many=True),
+    Field("types", 7, "table", of=Type, many=True),
+    Field("tensors", 8, "table", of=Tensor, many=True),
+    Field("ops", 9, "table", of=Op, many=True),
+    Field("functions", 10, "table", of=Function, many=True),
+    Field("artifacts", 11, "table", of=Artifact, many=True),
 )
 Node.fields = (
     Field("op", 0, "scalar", "I"),
@@ -233,7 +235,7 @@ Op.fields = (
 )
 Port.fields = (
     Field("name", 0, "text", required=True),
-    Field("type", 1, "table", of=Type, required=True),
+    Field("type", 1, "scalar", "I"),
 )
 Quant.fields = (
     Field("scales", 0, "scalar", "I"),
@@ -248,8 +250,8 @@ Result.fields = (
 Tensor.fields = (
     Field("key", 0, "text"),
     Field("role", 1, "scalar", "B"),
-    Field("type", 2, "table", of=Type, required=True),
-    Field("logical", 3, "table", of=Type),
+    Field("type", 2, "scalar", "I"),
+    Field("logical", 3, "scalar", "i", default=-1),
     Field("packing", 4, "scalar", "i", default=-1),
     Field("segment", 5, "scalar", "i", default=-1),
     Field("data", 6, "scalar", "B", many=True),
