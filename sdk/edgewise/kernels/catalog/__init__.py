@@ -6,3 +6,4 @@ Importing the package registers every family.
 from edgewise.kernels.catalog import activation as activation
 from edgewise.kernels.catalog import copy as copy
 from edgewise.kernels.catalog import elementwise as elementwise
+from edgewise.kernels.catalog import reduce as reduce

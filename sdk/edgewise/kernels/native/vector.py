@@ -148,7 +148,8 @@ def _register_operators() -> None:
 _register_operators()
 
 
-def _splat(builder, scalar, vector):
+def splat_lanes(builder, scalar, vector: Vector):
+    """``scalar`` in all lanes."""
     zero = ir.Constant(I32, 0)
     first = builder.insert_element(ir.Constant(vector.llvm, ir.Undefined), scalar, zero)
     return builder.shuffle_vector(
@@ -157,13 +158,15 @@ def _splat(builder, scalar, vector):
 
 
 # Numba converts a float64 literal to the float32 that the signature asks for.
-splat = _of_one(f32x16, types.float32, lambda b, x: _splat(b, x, f32x16))
-splat_i32 = _of_one(i32x16, types.int32, lambda b, x: _splat(b, x, i32x16))
+splat = _of_one(f32x16, types.float32, lambda b, x: splat_lanes(b, x, f32x16))
+splat_i32 = _of_one(i32x16, types.int32, lambda b, x: splat_lanes(b, x, i32x16))
 
 
-def _has_fma(context) -> bool:
-    """Whether the target fuses; elsewhere LLVM would call libm sixteen times."""
-    return getattr(context.codegen(), "fused", True)
+def fused_multiply_add(context, builder, *values):
+    """``x * y + z``; in two steps where LLVM would call libm for each lane."""
+    if getattr(context.codegen(), "fused", True):
+        return call_llvm(builder, "llvm.fma.v16f32", f32x16.llvm, *values)
+    return builder.fadd(builder.fmul(*values[:2]), values[2])
 
 
 @intrinsic
@@ -171,9 +174,7 @@ def fma(typing, x, y, z):
     """``x * y + z``, rounded once where the target can."""
 
     def generate(context, builder, _, args):
-        if _has_fma(context):
-            return call_llvm(builder, "llvm.fma.v16f32", f32x16.llvm, *args)
-        return builder.fadd(builder.fmul(args[0], args[1]), args[2])
+        return fused_multiply_add(context, builder, *args)
 
     return f32x16(f32x16, f32x16, f32x16), generate
 
@@ -263,5 +264,6 @@ def _fold(emit):
 
 
 sum_lanes = _of_one(types.float32, f32x16, _fold(lambda b, x, y: b.fadd(x, y)))
+product_lanes = _of_one(types.float32, f32x16, _fold(lambda b, x, y: b.fmul(x, y)))
 max_lanes = _of_one(types.float32, f32x16, _fold(_either_nan(_at_least)))
 min_lanes = _of_one(types.float32, f32x16, _fold(_either_nan(_at_most)))
