@@ -17,8 +17,8 @@ from edgewise.ir.module import Module, Role, VariableInfo
 from edgewise.ir.op import Array, Op
 from edgewise.types import DType, QuantParams, TensorType
 
-# What is smaller lies in the header: a line of 64 bytes would hold little of it.
-INLINE = 64
+# What is no larger lies in the header: lines of 64 bytes would be half empty.
+INLINE = 128
 
 _DTYPES = {DType[name]: code for code, name in enumerate(schema.DTYPES)}
 _ROLES = {name: code for code, name in enumerate(schema.ROLES)}
@@ -31,7 +31,7 @@ class Pool:
     Attributes:
         ops: Tables of the ops, by number.
         types: Tables of the types, by number.
-        tensors: Tables of the tensors: all variables first, in the module's order.
+        tensors: Tables of the tensors; variables in the order of the module.
         segments: Where each payload will lie.
         payloads: The bytes of each segment.
     """
