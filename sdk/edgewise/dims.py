@@ -20,6 +20,7 @@ from edgewise.errors import ShapeError
 MAX_TERMS = 64
 MAX_TEXT = 1024
 MAX_DEPTH = 32
+_NAME = r"[A-Za-z_]\w*"
 
 Atom: TypeAlias = "str | Call"
 Monomial: TypeAlias = tuple[Atom, ...]
@@ -200,7 +201,7 @@ def minimum(a: Dim, b: Dim) -> Dim:
 
 def symbol(name: str) -> Expr:
     """A size called ``name``, unknown until run time."""
-    if not re.fullmatch(r"[A-Za-z_]\w*", name):
+    if not re.fullmatch(_NAME, name, re.ASCII):
         raise ShapeError(f"{name!r} cannot name a size: want letters, digits and _")
     return Expr({(name,): 1})
 
@@ -258,7 +259,9 @@ def parse(text: str) -> Dim:
     if len(text) > MAX_TEXT:
         raise ShapeError(f"a symbolic size is longer than {MAX_TEXT} characters")
     try:
-        tree = ast.parse(text, mode="eval")
+        # Every name gets a mark in front, so that none is a word of Python.
+        marked = re.sub(_NAME, r"_\g<0>", text, flags=re.ASCII)
+        tree = ast.parse(marked, mode="eval")
         return _from_ast(tree.body, 0)
     except (SyntaxError, ValueError, MemoryError, RecursionError) as error:
         raise ShapeError(f"{text!r} is not a size") from error
@@ -278,14 +281,14 @@ def _from_ast(node: ast.expr, depth: int) -> Dim:
         case ast.Constant(value=int(value)) if not isinstance(value, bool):
             return value
         case ast.Name(id=name):
-            return symbol(name)
+            return symbol(name[1:])
         case ast.UnaryOp(op=ast.USub(), operand=operand):
             return -_from_ast(operand, depth + 1)
         case ast.BinOp(left=left, op=op, right=right) if type(op) in _OPERATORS:
             a, b = _from_ast(left, depth + 1), _from_ast(right, depth + 1)
             return _OPERATORS[type(op)](a, b)
         case ast.Call(func=ast.Name(id=name), args=[left, right], keywords=[]):
-            if name in FUNCTIONS:
+            if name[1:] in FUNCTIONS:
                 a, b = _from_ast(left, depth + 1), _from_ast(right, depth + 1)
-                return FUNCTIONS[name](a, b)
+                return FUNCTIONS[name[1:]](a, b)
     raise ValueError(ast.dump(node))
