@@ -7,6 +7,9 @@ from typing import ClassVar
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
 from edgewise.ir.graph import Graph, Value, constant, input_value, variable_value
 from edgewise.ir.op import Array, Op, Sample
 from edgewise.kernels.catalog.base import Binding, Call, In, Launch, Out, Scratch, Temp
@@ -15,8 +18,6 @@ from edgewise.plan.flat import ABSENT, Flat
 from edgewise.plan.plan import Plan, make_plan
 from edgewise.plan.storage import Base, Place
 from edgewise.types import DType, TensorType
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 ROW = TensorType(DType.F32, (33,))
 LONG = TensorType(DType.F32, (2, 33))

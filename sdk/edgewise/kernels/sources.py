@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ast
 import hashlib
-from importlib import metadata
 from pathlib import Path
 
 from edgewise import errors
@@ -25,6 +24,8 @@ def library_hash() -> int:
 
 def object_key(module: str, level: Level) -> str:
     """Name under which the object of one native module may be kept."""
+    from importlib import metadata  # noqa: PLC0415 - 20 ms that no run should pay
+
     tools = f"{level} {metadata.version('numba')} {metadata.version('llvmlite')}"
     files = sorted({*_COMMON, *_closure(module)})
     return f"{module}-{_digest(files, tools).hex()[:24]}"

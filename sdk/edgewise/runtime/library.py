@@ -6,7 +6,6 @@ import ctypes
 import fcntl
 import functools
 import logging
-import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -133,6 +132,8 @@ def build(level: str, path: Path, progress: Progress) -> Path:
 
 
 def _compile(level: str, path: Path, progress: Progress) -> None:
+    import subprocess  # noqa: PLC0415 - 5 ms that few runs need
+
     progress(f"building the {level} kernel library, once, into {path.parent}")
     command = [sys.executable, "-m", BUILDER, "--level", level, "-o", str(path)]
     tail = ""

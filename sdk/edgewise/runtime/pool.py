@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import ctypes
 import os
-import platform
 import threading
 import weakref
 
@@ -47,7 +46,7 @@ class _Crew:
         self.threads: list[threading.Thread] = []
         self.words = words(POOL_WORDS)
         self.address = address(self.words)
-        machine = platform.machine()
+        machine = os.uname().machine
         if machine not in SYSTEM_CALLS:
             raise InternalError(f"no system call numbers are known for {machine}")
         self.words[SYSCALL] = ctypes.cast(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
@@ -77,6 +76,8 @@ class Profile(NamedTuple):
 
     def chrome_trace(self, path: str | Path) -> None:
         """Write the rows, end to end, for ``chrome://tracing`` and Perfetto."""
+        import json  # noqa: PLC0415 - a run that is not profiled need not wait for it
+
         events = []
         start = 0.0
         for row in self.rows:
