@@ -1,1 +1,43 @@
 """From foreign models to ours."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from edgewise.convert.config import ConvertConfig
+from edgewise.convert.onnx import import_module
+from edgewise.convert.source import Source
+from edgewise.ir.module import Module
+from edgewise.model import Model
+from edgewise.passes.pipeline import PassReport, optimise
+
+__all__ = ["Conversion", "convert", "convert_module"]
+
+
+class Conversion(NamedTuple):
+    """A converted module, and how it came about.
+
+    Attributes:
+        module: The module after all passes.
+        reports: What each pass did, in order.
+    """
+
+    module: Module
+    reports: tuple[PassReport, ...]
+
+
+def convert(source: Source, config: ConvertConfig | None = None) -> Model:
+    """The ONNX model at a path, in bytes or in a proto, ready to save or run.
+
+    Raises:
+        ModelFormatError: The model cannot be read, or breaks ONNX's rules.
+        UnsupportedOpError: It uses an operator, or a form of one, that edgewise lacks.
+        ConfigError: The configuration does not fit the model.
+    """
+    return Model(convert_module(source, config).module)
+
+
+def convert_module(source: Source, config: ConvertConfig | None = None) -> Conversion:
+    """Like ``convert``, with a report of every pass."""
+    config = config or ConvertConfig()
+    return Conversion(*optimise(import_module(source, config), config))

@@ -2,12 +2,14 @@
 
 ``a(Add, a(MatMul, "x", "w", name="product"), "bias")`` matches a sum with a product in
 either operand, and captures four values.  A text captures any value (equal texts, equal
-values), a number matches a constant that holds nothing but it.
+values), a number matches a constant of nothing but it, ``None`` an absent input,
+and ``...`` at the end whatever inputs follow.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from types import EllipsisType
 from typing import NamedTuple, TypeAlias
 
 import numpy as np
@@ -40,7 +42,7 @@ class Pattern:
 
     Attributes:
         ops: Classes of which one must match.
-        inputs: What its inputs must match; ``None`` where any will do.
+        inputs: What its inputs must match; ``...`` at the end stands for any more.
         name: What its value is captured as; empty where it is not.
     """
 
@@ -49,7 +51,7 @@ class Pattern:
     def __init__(
         self,
         ops: tuple[type[Op], ...],
-        inputs: tuple[Term, ...] | None,
+        inputs: tuple[Term, ...],
         name: str,
     ) -> None:
         self.ops, self.inputs, self.name = ops, inputs, name
@@ -57,7 +59,7 @@ class Pattern:
     def names(self) -> frozenset[str]:
         """Everything the pattern captures."""
         found = {self.name} - {""}
-        for term in self.inputs or ():
+        for term in self.inputs:
             if isinstance(term, str):
                 found.add(term)
             elif isinstance(term, Pattern):
@@ -69,20 +71,23 @@ class Pattern:
         return _fit(self, value, Match({}, ()))
 
 
-Term: TypeAlias = "Pattern | str | float"
+Term: TypeAlias = "Pattern | str | float | EllipsisType | None"
 
 
 def a(ops: type[Op] | tuple[type[Op], ...], *inputs: Term, name: str = "") -> Pattern:
     """A value of one of ``ops`` whose inputs match; without inputs, any inputs do."""
     classes = ops if isinstance(ops, tuple) else (ops,)
-    return Pattern(classes, inputs or None, name)
+    return Pattern(classes, inputs or (...,), name)
 
 
 def _fit(term: Term, value: Value | None, so_far: Match) -> Iterator[Match]:
     if isinstance(term, str):
         yield from _capture(term, value, so_far)
+    elif term is None:
+        if value is None:
+            yield so_far
     elif not isinstance(term, Pattern):
-        if _is_number(value, term):
+        if isinstance(term, float) and _is_number(value, term):
             yield so_far
     elif value is not None and value.index == 0 and isinstance(value.op, term.ops):
         inner = Match(so_far.captures, (*so_far.nodes, value.node))
@@ -98,14 +103,17 @@ def _capture(name: str, value: Value | None, so_far: Match) -> Iterator[Match]:
 
 
 def _fit_inputs(pattern: Pattern, node: Node, so_far: Match) -> Iterator[Match]:
-    if pattern.inputs is None:
-        yield so_far
+    terms, given = pattern.inputs, node.inputs
+    if terms[-1:] == (...,):
+        terms = terms[:-1]
+        given = given[: len(terms)]
+    # Absent inputs at the end need not be written down.
+    given = (*given, *(None,) * (len(terms) - len(given)))
+    if len(terms) != len(given):
         return
-    if len(pattern.inputs) != len(node.inputs):
-        return
-    yield from _fit_all(pattern.inputs, node.inputs, so_far)
-    if node.op.name in COMMUTATIVE and node.inputs[0] != node.inputs[1]:
-        yield from _fit_all(pattern.inputs, node.inputs[::-1], so_far)
+    yield from _fit_all(terms, given, so_far)
+    if node.op.name in COMMUTATIVE and len(terms) == 2 and given[0] != given[1]:
+        yield from _fit_all(terms, given[::-1], so_far)
 
 
 def _fit_all(

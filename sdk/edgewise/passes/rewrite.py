@@ -136,14 +136,12 @@ class _Sweep:
 def _fits(one: Rule, value: Value, result: Value) -> bool:
     """Whether the result may stand where ``value`` stood."""
     old, new = value.type, result.type
-    if old == new:
-        return True
-    static = old.is_static and new.is_static
-    if static or old.dtype is not new.dtype or old.rank != new.rank:
+    if old.dtype is not new.dtype or old.rank != new.rank:
         raise InternalError(f"rule {one.name} makes {new} of {old}")
-    # Equal sizes may be written in two ways that cannot be told to be equal.
-    logger.debug("%s declined: %s is not known to be %s", one.name, new, old)
-    return False
+    if old != new:
+        # It broadcasts otherwise, or writes a size in a way that cannot be compared.
+        logger.debug("%s declined: %s is not %s", one.name, new, old)
+    return old == new
 
 
 def _label(value: Value, label: str) -> None:

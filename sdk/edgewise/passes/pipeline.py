@@ -1,0 +1,101 @@
+"""The passes in their order, each with its switch and its report."""
+
+from __future__ import annotations
+
+import logging
+from collections import Counter
+from collections.abc import Callable, Mapping
+from typing import NamedTuple, Protocol, TypeAlias
+
+from edgewise.ir.graph import Graph
+from edgewise.ir.module import Module
+from edgewise.passes import canonical, fuse, fuse_pad, recognise, recognise_norm
+from edgewise.passes.fold import fold
+from edgewise.passes.layout import layout
+from edgewise.passes.lower import lower
+from edgewise.passes.rewrite import Rewriter
+from edgewise.passes.share import share
+
+logger = logging.getLogger(__name__)
+
+Done: TypeAlias = "tuple[Graph, Counter[str]]"
+
+
+class Switches(Protocol):
+    """Which passes run; ``ConvertConfig`` is one.
+
+    Attributes:
+        fold_limit: Largest constant, in bytes, that folding may make.
+    """
+
+    @property
+    def canonical(self) -> bool: ...  # noqa: D102 - named after the pass
+    @property
+    def fold(self) -> bool: ...  # noqa: D102
+    @property
+    def fold_limit(self) -> int: ...  # noqa: D102
+    @property
+    def share(self) -> bool: ...  # noqa: D102
+    @property
+    def layout(self) -> bool: ...  # noqa: D102
+    @property
+    def fuse(self) -> bool: ...  # noqa: D102
+    @property
+    def lower(self) -> bool: ...  # noqa: D102
+
+
+class PassReport(NamedTuple):
+    """What one run of a pass did.
+
+    Attributes:
+        name: The pass.
+        count: How many changes it made.
+        changes: How many of each kind: rules by name, folded ops by name.
+    """
+
+    name: str
+    count: int
+    changes: Mapping[str, int]
+
+
+def optimise(
+    module: Module, switches: Switches
+) -> tuple[Module, tuple[PassReport, ...]]:
+    """The module after all passes that are switched on, and what they did."""
+    reports: list[PassReport] = []
+    graph = module.functions["infer"]
+    for name, run in _order(switches):
+        graph, done = run(graph)
+        reports.append(_report(name, done))
+    module = module.with_function("infer", graph)
+    if switches.lower:
+        module, done = lower(module)
+        reports.append(_report("lower", done))
+    return module, tuple(reports)
+
+
+def _order(switches: Switches) -> list[tuple[str, Callable[[Graph], Done]]]:
+    tidy: list[tuple[str, Callable[[Graph], Done]]] = []
+    if switches.canonical:
+        tidy.append(("canonical", Rewriter(canonical.RULES).apply))
+    if switches.fold:
+        tidy.append(("fold", lambda graph: fold(graph, switches.fold_limit)))
+    if switches.share:
+        tidy.append(("share", share))
+    order = list(tidy)
+    if switches.fuse:
+        rules = (*recognise.RULES, *recognise_norm.RULES)
+        order.append(("recognise", Rewriter(rules).apply))
+    if switches.layout:
+        order += [("layout", layout), *tidy]
+    if switches.fuse:
+        order.append(("fuse", Rewriter((*fuse.RULES, *fuse_pad.RULES)).apply))
+        order += [("fuse", Rewriter(fuse.LATE_RULES).apply), *tidy]
+    return order
+
+
+def _report(name: str, done: Counter[str]) -> PassReport:
+    changes = dict(sorted(done.items()))
+    if done:
+        logger.debug("pass %s: %s", name, changes)
+    return PassReport(name, done.total(), changes)
