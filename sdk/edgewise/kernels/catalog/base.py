@@ -1,7 +1,8 @@
 """What the planner knows of a kernel: which calls it takes, its argument words, tasks.
 
-Every native kernel is ``int32 kernel(const int64 *args, int64 begin, int64 end, int64
-worker)``: it does tasks ``[begin, end)`` and returns 0 or a status of ``errors.STATUS``.
+Every native kernel is ``int32 kernel(const int64 *args, int64 begin, int64 end,
+int64 worker)``: it does tasks ``[begin, end)`` and returns 0 or a status of
+``errors.STATUS``.
 ``args`` are raw 64-bit words: addresses, sizes, strides, the bits of floats.
 
 The number of tasks depends on shapes only, never on the number of threads, so that any
@@ -43,7 +44,7 @@ class Temp(NamedTuple):
 
 
 class Scratch(NamedTuple):
-    """Address of the scratch area; worker ``w`` owns ``scratch`` bytes at ``w * scratch``."""
+    """Address of the scratch area; worker ``w`` owns the ``w``-th ``scratch`` bytes."""
 
 
 Word: TypeAlias = int | In | Out | Temp | Scratch
@@ -83,7 +84,7 @@ Bind: TypeAlias = Callable[[Call], "Binding | None"]
 
 
 class Kernel(NamedTuple):
-    """A catalogue entry: the op it serves, the native functions it needs, how to bind."""
+    """A catalogue entry: the op it serves, the functions it needs, how to bind."""
 
     op: str
     symbols: tuple[str, ...]
@@ -94,7 +95,7 @@ KERNELS: dict[str, list[Kernel]] = {}
 
 
 def kernel(op: str, *symbols: str) -> Callable[[Bind], Bind]:
-    """Register ``bind`` for ``op``; among several the first that does not decline wins."""
+    """Register ``bind`` for ``op``; the first of several not to decline wins."""
 
     def register(bind: Bind) -> Bind:
         KERNELS.setdefault(op, []).append(Kernel(op, symbols, bind))
@@ -123,7 +124,7 @@ def f64_word(value: float) -> int:
 
 
 def blocks(size: int, block: int) -> int:
-    """Tasks that cover ``size`` items in blocks; one at least, so that empty work ends."""
+    """Tasks that cover ``size`` items in blocks; at least one, so that steps end."""
     if block < 1:
         raise InternalError(f"a block of {block} items")
     return max(1, -(-size // block))

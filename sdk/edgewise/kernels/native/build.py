@@ -59,7 +59,7 @@ def build(level: Level, output: Path, modules: Sequence[str] = ()) -> None:
         KernelLibraryError: The compiler dies, a kernel needs a foreign function, or
             nothing on this machine can link.
     """
-    names = list(modules) or kernel_modules()
+    names = sorted({"executor", *modules}) if modules else kernel_modules()
     with tempfile.TemporaryDirectory() as folder:
         objects = compile_modules(names, level)
         identity = Path(folder) / "identity.o"
@@ -179,7 +179,9 @@ def main() -> None:
     parser = argparse.ArgumentParser(description="Compile the kernels to one library.")
     parser.add_argument("--target", choices=TARGETS, default=host_target())
     parser.add_argument("--level", help="processor level; default: the best (here)")
-    parser.add_argument("--only", nargs="*", default=(), help="only these modules")
+    parser.add_argument(
+        "--only", nargs="*", default=(), help="only these modules, and the executor"
+    )
     parser.add_argument("--debug", action="store_true", help="show where it failed")
     parser.add_argument("-o", "--output", type=Path, required=True)
     given = parser.parse_args()

@@ -11,6 +11,7 @@ from edgewise.kernels.native.vector import (
     I64,
     LANES,
     Vector,
+    call_llvm,
     constant,
     f32x16,
     i32x16,
@@ -58,6 +59,19 @@ def _store(vector: Vector):
         return types.void(types.int64, vector), generate
 
     return store
+
+
+@intrinsic
+def prefetch(context, address):
+    """Ask for a cache line that is read soon; any address will do."""
+
+    def generate(cg, builder, _, args):
+        constants = (ir.Constant(I32, value) for value in (0, 2, 1))
+        pointer = builder.inttoptr(args[0], ir.IntType(8).as_pointer())
+        call_llvm(builder, "llvm.prefetch.p0", ir.VoidType(), pointer, *constants)
+        return cg.get_dummy_value()
+
+    return types.void(types.int64), generate
 
 
 def _shuffle(builder, first, second, lanes):

@@ -1,0 +1,93 @@
+"""Which native functions serve convolutions."""
+
+from __future__ import annotations
+
+import math
+
+from edgewise.kernels.catalog.base import (
+    Binding,
+    Call,
+    In,
+    Launch,
+    Scratch,
+    Word,
+    blocks,
+    kernel,
+)
+from edgewise.kernels.catalog.calls import given, integer, integers, only_f32
+from edgewise.kernels.catalog.epilogue import (
+    LANES,
+    cut,
+    epilogue_words,
+    scratch_bytes,
+)
+
+# A row of taps is one line up to here: longer ones would push a panel out of the cache.
+LONGEST_LINE = 256
+
+
+@kernel("conv", "conv_f32")
+@only_f32
+def conv(call: Call) -> Binding | None:
+    """Rows of the product are output pixels, its reduction taps and channels."""
+    groups, outputs = integer(call, "groups"), call.outputs[0].dims[-1]
+    epilogue = epilogue_words(call, outputs // groups)
+    if epilogue is None:
+        return None
+    x, kernel_ = given(call, 0).dims, integers(call, "kernel")
+    pixels = math.prod(call.outputs[0].dims[:-1])
+    if not pixels * outputs:
+        return Binding(())
+    inputs, taps = x[3] // groups, math.prod(kernel_)
+    joined = groups == 1 and integers(call, "dilations")[1] == 1
+    row = kernel_[1] * inputs
+    splits = kernel_[1] if joined and row <= LONGEST_LINE else 1
+    panels = -(-(outputs // groups) // LANES)
+    block, chunk = cut(pixels * groups, panels, taps * inputs)
+    scratch = scratch_bytes(block, taps, zeros := _vectors(splits * inputs))
+    work = (pixels, block, chunk, Scratch(), scratch, scratch - zeros)
+    words = (*epilogue, *_window(call), groups, In(1), splits, *work)
+    tasks = blocks(pixels, block) * groups * blocks(panels, chunk)
+    return Binding((Launch("conv_f32", words, tasks),), (), scratch)
+
+
+@kernel("depthwise_conv", "depthwise_f32")
+@only_f32
+def depthwise_conv(call: Call) -> Binding | None:
+    """As ``conv``, but a tile is six pixels of sixteen channels."""
+    channels = call.outputs[0].dims[-1]
+    epilogue = epilogue_words(call, channels)
+    if epilogue is None:
+        return None
+    pixels = math.prod(call.outputs[0].dims[:-1])
+    if not pixels * channels:
+        return Binding(())
+    taps = math.prod(integers(call, "kernel"))
+    vectors = -(-channels // LANES)
+    block, chunk = cut(pixels, vectors, taps)
+    scratch = scratch_bytes(block, taps, zeros := _vectors(channels))
+    work = (pixels, block, chunk, Scratch(), scratch, scratch - zeros)
+    words = (*epilogue, *_window(call), 1, In(1), 1, *work)
+    tasks = blocks(pixels, block) * blocks(vectors, chunk)
+    return Binding((Launch("depthwise_f32", words, tasks),), (), scratch)
+
+
+def _window(call: Call) -> tuple[Word, ...]:
+    """The image, and how windows lie over it."""
+    (_, height, width, channels), target = given(call, 0).dims, call.outputs[0].dims
+    return (
+        In(0),
+        height,
+        width,
+        channels,
+        *target[1:3],
+        *integers(call, "kernel"),
+        *integers(call, "strides"),
+        *integers(call, "pads")[:2],
+        *integers(call, "dilations"),
+    )
+
+
+def _vectors(count: int) -> int:
+    """Bytes of whole vectors that hold ``count`` numbers."""
+    return max(-(-count // LANES), 1) * 64

@@ -1,0 +1,89 @@
+"""Which native functions serve products of matrices."""
+
+from __future__ import annotations
+
+import math
+
+from edgewise.kernels.catalog.base import (
+    Binding,
+    Call,
+    In,
+    Launch,
+    Scratch,
+    Temp,
+    Word,
+    blocks,
+    kernel,
+)
+from edgewise.kernels.catalog.calls import given, only_f32
+from edgewise.kernels.catalog.epilogue import (
+    LANES,
+    ROWS,
+    cut,
+    epilogue_words,
+    plain_words,
+    scratch_bytes,
+)
+from edgewise.kernels.catalog.pack import panels_launch
+from edgewise.kernels.catalog.strides import broadcast
+
+LINE = 256  # reduction indices of a panel that stay in the nearest cache
+ONE_MATRIX: tuple[Word, ...] = (0,)
+
+
+@kernel("linear", "product_f32")
+@only_f32
+def linear(call: Call) -> Binding | None:
+    """All axes of x but the last are rows."""
+    x, columns = given(call, 0).dims, call.outputs[0].dims[-1]
+    epilogue = epilogue_words(call, columns)
+    if epilogue is None:
+        return None
+    shape = (math.prod(x[:-1]), x[-1], columns)
+    return _product(shape, 1, In(1), (*epilogue, *ONE_MATRIX))
+
+
+@kernel("matmul", "product_f32", "pack_panels_f32")
+@only_f32
+def matmul(call: Call) -> Binding:
+    """The right factor is packed first: all its matrices, each once."""
+    a, b = given(call, 0).dims, given(call, 1).dims
+    batch, columns = call.outputs[0].dims[:-2], b[-1]
+    rows, k = a[-2:]
+    count, panels = math.prod(b[:-2]), -(-columns // LANES)
+    if not math.prod(call.outputs[0].dims):
+        return Binding(())
+    pack = panels_launch(
+        In(1),
+        Temp(0),
+        shape=(k, columns, 1),
+        matrices=((count,), (k * columns,)),
+        reduction=((k,), (columns,)),
+    )
+    if count == 1:
+        # One right factor: the rows of all left ones are rows of one matrix.
+        rows, batch = rows * math.prod(batch), ()
+    a_steps = (step * rows * k for step in broadcast(a[:-2], batch)) if batch else ()
+    width = panels * k * LANES
+    b_steps = (step * width for step in broadcast(b[:-2], batch)) if batch else ()
+    words = (*plain_words(columns), len(batch), *batch, *a_steps, *b_steps)
+    product = _product((rows, k, columns), math.prod(batch), Temp(0), words)
+    temp = max(count * width * 4, 64)
+    return product._replace(launches=(pack, *product.launches), temps=(temp,))
+
+
+def _product(
+    shape: tuple[int, int, int], matrices: int, panels: Word, tail: tuple[Word, ...]
+) -> Binding:
+    """Rows of ``matrices`` matrices by panels; ``tail``: epilogue and batch."""
+    rows, k, columns = shape
+    if not rows * columns * matrices:
+        return Binding(())
+    count, pieces = -(-columns // LANES), max(-(-k // LINE), 1)
+    line = max(-(-k // (pieces * 4)) * 4, 1)
+    block, chunk = cut(rows * matrices, count, k)
+    block = min(block, -(-rows // ROWS) * ROWS)
+    scratch = scratch_bytes(block, pieces)
+    words = (In(0), k, panels, rows, k, line, chunk, block, Scratch(), scratch)
+    tasks = matrices * blocks(rows, block) * blocks(count, chunk)
+    return Binding((Launch("product_f32", (*words, *tail), tasks),), (), scratch)

@@ -1,0 +1,130 @@
+"""What happens to sums before they are stored: scale, shift, residual, activation.
+
+The words of an epilogue, from word ``at`` on: address of the output, elements from row
+to row of it, columns, addresses of scale, shift and residual (0 where absent), rows
+after which the residual repeats, activation code (``ops.epilogue.Activation``), alpha
+and beta as float bits.  ``kernels.catalog.epilogue`` makes them.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from edgewise.kernels.native.abi import as_f32, helper
+from edgewise.kernels.native.activation import (
+    elu,
+    gelu,
+    gelu_tanh,
+    hard_sigmoid,
+    hard_swish,
+    leaky_relu,
+    mish,
+    sigmoid,
+    silu,
+    softplus,
+    tanh,
+)
+from edgewise.kernels.native.memory import load, load_part, store, store_part
+from edgewise.kernels.native.vector import at_least, at_most, fma, splat
+from edgewise.ops.epilogue import Activation
+
+EPILOGUE_WORDS = 10
+NONE, RELU, CLIP = map(int, (Activation.NONE, Activation.RELU, Activation.CLIP))
+LEAKY_RELU, ELU = int(Activation.LEAKY_RELU), int(Activation.ELU)
+HARD_SIGMOID, HARD_SWISH = int(Activation.HARD_SIGMOID), int(Activation.HARD_SWISH)
+SIGMOID, SILU, TANH = map(int, (Activation.SIGMOID, Activation.SILU, Activation.TANH))
+GELU, GELU_TANH = int(Activation.GELU), int(Activation.GELU_TANH)
+SOFTPLUS, MISH = int(Activation.SOFTPLUS), int(Activation.MISH)
+
+
+@helper
+def _activate(code, x, alpha, beta):
+    """The activation that has a code beyond those of a range."""
+    if code == LEAKY_RELU:
+        return leaky_relu(x, alpha, beta)
+    if code == ELU:
+        return elu(x, alpha, beta)
+    if code == HARD_SIGMOID:
+        return hard_sigmoid(x, alpha, beta)
+    if code == HARD_SWISH:
+        return hard_swish(x)
+    if code == SIGMOID:
+        return sigmoid(x)
+    if code == SILU:
+        return silu(x)
+    if code == TANH:
+        return tanh(x)
+    if code == GELU:
+        return gelu(x)
+    if code == GELU_TANH:
+        return gelu_tanh(x)
+    if code == SOFTPLUS:
+        return softplus(x)
+    return mish(x)
+
+
+@helper
+def bounds(args, at):
+    """The range that the activation is, if it is one; else everything."""
+    code = args[at + 7]
+    low, high = np.float32(-np.inf), np.float32(np.inf)
+    if code == RELU:
+        low = np.float32(0.0)
+    if code == CLIP:
+        low, high = as_f32(args[at + 8]), as_f32(args[at + 9])
+    return splat(low), splat(high)
+
+
+@helper
+def is_simple(args, at):
+    """Whether the activation is a range, so that sums are stored from registers."""
+    return args[at + 7] <= CLIP
+
+
+@helper
+def scale_of(args, at, column, lanes):
+    """The scale of ``lanes`` columns from ``column`` on; ones where there is none."""
+    if args[at + 3] == 0:
+        return splat(1.0)
+    return load_part(args[at + 3] + 4 * column, lanes)
+
+
+@helper
+def shift_of(args, at, column, lanes):
+    """The shift of ``lanes`` columns from ``column`` on; zeros where there is none."""
+    if args[at + 4] == 0:
+        return splat(0.0)
+    return load_part(args[at + 4] + 4 * column, lanes)
+
+
+@helper
+def residual_at(args, at, row, column):
+    """Where the residual of an output element lies; only if there is one."""
+    return args[at + 5] + 4 * (row % args[at + 6] * args[at + 1] + column)
+
+
+@helper
+def finish_row(args, at, row, column, total, scale, shift, low, high):
+    """Store a whole vector of sums whose activation is a range."""
+    y = fma(total, scale, shift)
+    if args[at + 5] != 0:
+        y = y + load(residual_at(args, at, row, column))
+    y = at_most(at_least(y, low), high)
+    store(args[at] + 4 * (row * args[at + 1] + column), y)
+
+
+@helper
+def finish_buffer(args, at, row, column, rows, lanes, buffer, scale, shift):
+    """Store ``rows`` vectors of sums from ``buffer``: any activation, any lanes."""
+    code = args[at + 7]
+    alpha, beta = splat(as_f32(args[at + 8])), splat(as_f32(args[at + 9]))
+    low, high = bounds(args, at)
+    for i in range(rows):
+        y = fma(load(buffer + 64 * i), scale, shift)
+        if args[at + 5] != 0:
+            y = y + load_part(residual_at(args, at, row + i, column), lanes)
+        if code > CLIP:
+            y = _activate(code, y, alpha, beta)
+        else:
+            y = at_most(at_least(y, low), high)
+        store_part(args[at] + 4 * ((row + i) * args[at + 1] + column), y, lanes)

@@ -1,0 +1,111 @@
+"""The innermost loop of a product: some rows times some panels, sums in registers."""
+
+from __future__ import annotations
+
+from llvmlite import ir
+from numba import types
+from numba.extending import intrinsic
+
+from edgewise.kernels.native.memory import load_at
+from edgewise.kernels.native.vector import (
+    F32,
+    I64,
+    constant,
+    f32x16,
+    fused_multiply_add,
+    splat_lanes,
+)
+
+PANEL_STEP = 64  # bytes of one reduction index of a panel: 16 lanes
+UNROLL = 4
+
+
+def make_tile(rows: int, panels: int):
+    """``tile(k, a, b, stride, sums)``: add ``k`` products to ``rows * panels`` sums.
+
+    ``a`` holds an address for each row, ``b`` is that of the first panel and ``stride``
+    the bytes from one panel to the next; ``sums`` is a tuple, panels of a row together.
+    """
+    sums_type = types.UniTuple(f32x16, rows * panels)
+    rows_type = types.UniTuple(types.int64, rows)
+    arguments = (types.int64, rows_type, types.int64, types.int64, sums_type)
+
+    @intrinsic
+    def tile(context, k, a, b, stride, sums):
+        def generate(cg, builder, _, args):
+            k, a, b, stride, sums = args
+            a = [builder.extract_value(a, row) for row in range(rows)]
+            offsets = [builder.mul(stride, _word(p)) for p in range(panels)]
+            b = [builder.add(b, offset) for offset in offsets]
+            sums = [builder.extract_value(sums, i) for i in range(rows * panels)]
+            whole = builder.and_(k, _word(-UNROLL))
+            state = _loop(cg, builder, (_word(0), whole), a, b, sums, UNROLL)
+            state = _loop(cg, builder, (whole, k), a, b, state, 1)
+            return cg.make_tuple(builder, sums_type, state)
+
+        return sums_type(*arguments), generate
+
+    return tile
+
+
+def _word(value: int) -> ir.Constant:
+    return ir.Constant(I64, value)
+
+
+def _loop(context, builder, span, a, b, sums, unroll):
+    """Products ``span[0]`` to ``span[1]``, ``unroll`` at a time."""
+    before = builder.block
+    head, body, done = (
+        builder.function.append_basic_block(f"tile.{name}")
+        for name in ("head", "body", "done")
+    )
+    builder.branch(head)
+    builder.position_at_end(head)
+    index = builder.phi(I64)
+    index.add_incoming(span[0], before)
+    phis = [builder.phi(f32x16.llvm) for _ in sums]
+    for phi, start in zip(phis, sums, strict=True):
+        phi.add_incoming(start, before)
+    builder.cbranch(builder.icmp_signed("<", index, span[1]), body, done)
+    builder.position_at_end(body)
+    current = list(phis)
+    for step in range(unroll):
+        current = _step(context, builder, index, step, a, b, current)
+    index.add_incoming(builder.add(index, _word(unroll)), body)
+    for phi, value in zip(phis, current, strict=True):
+        phi.add_incoming(value, body)
+    builder.branch(head)
+    builder.position_at_end(done)
+    return phis
+
+
+def _step(context, builder, index, step, a, b, sums):
+    """One product for every sum, of reduction index ``index + step``."""
+    a_offset = builder.mul(index, _word(4))
+    b_offset = builder.mul(index, _word(PANEL_STEP))
+    right = [
+        load_at(builder, builder.add(base, b_offset), f32x16.llvm, PANEL_STEP * step)
+        for base in b
+    ]
+    result = []
+    for row, base in enumerate(a):
+        scalar = load_at(builder, builder.add(base, a_offset), F32, 4 * step)
+        left = splat_lanes(builder, scalar, f32x16)
+        for panel, column in enumerate(right):
+            total = sums[row * len(b) + panel]
+            result.append(fused_multiply_add(context, builder, left, column, total))
+    return result
+
+
+def make_zeros(count: int):
+    """A function that gives a tuple of ``count`` vectors of zeros."""
+    kind = types.UniTuple(f32x16, count)
+
+    @intrinsic
+    def zeros(context):
+        def generate(cg, builder, _, args):
+            return cg.make_tuple(builder, kind, [constant(f32x16, 0.0)] * count)
+
+        return kind(), generate
+
+    return zeros
