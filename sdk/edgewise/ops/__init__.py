@@ -26,10 +26,8 @@ _FAMILIES = {
     "matmul": "matmul linear",
     "conv": "conv depthwise_conv",
     "pool": "max_pool average_pool",
-    "norm": (
-        "layer_norm rms_norm batch_norm batch_norm_fold scale_shift instance_norm "
-        "group_norm lrn"
-    ),
+    "norm": "layer_norm rms_norm batch_norm batch_norm_fold scale_shift",
+    "image_norm": "instance_norm group_norm lrn",
     "reduce": (
         "reduce_sum reduce_mean reduce_max reduce_min reduce_prod reduce_l1 "
         "reduce_l2 reduce_log_sum reduce_log_sum_exp reduce_sum_square"

@@ -42,6 +42,11 @@ from edgewise.ops.create import (
     DimValue,
     Fill,
 )
+from edgewise.ops.image_norm import (
+    GroupNorm,
+    InstanceNorm,
+    Lrn,
+)
 from edgewise.ops.index import (
     Gather,
     GatherElements,
@@ -71,10 +76,7 @@ from edgewise.ops.matmul import (
 from edgewise.ops.norm import (
     BatchNorm,
     BatchNormFold,
-    GroupNorm,
-    InstanceNorm,
     LayerNorm,
-    Lrn,
     RmsNorm,
     ScaleShift,
 )

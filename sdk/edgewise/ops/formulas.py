@@ -1,6 +1,6 @@
-"""Activation formulas in double precision: one meaning for ops and epilogues.
+"""Formulas in double precision: one meaning for ops and epilogues.
 
-Every function takes float64 and gives float64.  NaN goes through all of them, and no
+Every activation takes float64 and gives float64.  NaN goes through all of them, and no
 finite input overflows on its way to a finite result.
 """
 
@@ -8,11 +8,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from typing import Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
-Doubles = npt.NDArray[np.float64]
+Array: TypeAlias = npt.NDArray[Any]
+Doubles: TypeAlias = npt.NDArray[np.float64]
 
 
 def by_element(function: Callable[[float], float]) -> Callable[[Doubles], Doubles]:
@@ -92,3 +94,17 @@ def softsign(x: Doubles) -> Doubles:
 def mish(x: Doubles) -> Doubles:
     """``x * tanh(softplus(x))``."""
     return x * np.tanh(softplus(x))
+
+
+def normalised(x: Array, axes: tuple[int, ...], eps: float) -> Doubles:
+    """Mean 0 and variance 1 over ``axes``, in two passes."""
+    x = x.astype(np.float64)
+    centred = x - x.mean(axis=axes, keepdims=True)
+    variance = np.square(centred).mean(axis=axes, keepdims=True)
+    return np.asarray(centred / np.sqrt(variance + eps))
+
+
+def scaled(x: Doubles, scale: Array | None, shift: Array | None) -> Doubles:
+    """``x * scale + shift``, of which either may be absent."""
+    product = x if scale is None else x * scale
+    return np.asarray(product if shift is None else product + shift)

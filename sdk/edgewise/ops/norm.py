@@ -6,12 +6,10 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from edgewise.dims import Dim
 from edgewise.ir.op import Array, Op, Sample
 from edgewise.ops import cases
 from edgewise.ops.checks import (
     FLOATS,
-    may_equal,
     same_dtype,
     want,
     want_axis,
@@ -19,21 +17,22 @@ from edgewise.ops.checks import (
     want_shape,
     wide,
 )
+from edgewise.ops.formulas import normalised, scaled
+from edgewise.ops.image_norm import GroupNorm, InstanceNorm, Lrn
 from edgewise.types import TensorType
 
+__all__ = [
+    "BatchNorm",
+    "BatchNormFold",
+    "GroupNorm",
+    "InstanceNorm",
+    "LayerNorm",
+    "Lrn",
+    "RmsNorm",
+    "ScaleShift",
+]
+
 FAR = 3000.0  # in float32 the squares of such values lose the variance
-
-
-def _normalised(x: Array, axes: tuple[int, ...], eps: float) -> Array:
-    """Mean 0 and variance 1 over ``axes``, in two passes."""
-    centred = wide(x) - wide(x).mean(axis=axes, keepdims=True)
-    variance = np.square(centred).mean(axis=axes, keepdims=True)
-    return np.asarray(centred / np.sqrt(variance + eps))
-
-
-def _scaled(x: Array, scale: Array | None, shift: Array | None) -> Array:
-    scaled = x if scale is None else x * scale
-    return np.asarray(scaled if shift is None else scaled + shift)
 
 
 def _along(x: Array, axis: int, rank: int) -> Array:
@@ -66,8 +65,8 @@ class LayerNorm(Op, name="layer_norm"):
         self, x: Array, scale: Array | None = None, shift: Array | None = None
     ) -> Array:
         with np.errstate(all="ignore"):
-            y = _normalised(x, tuple(range(self.axis, x.ndim)), self.eps)
-            return _scaled(y, scale, shift).astype(x.dtype)
+            y = normalised(x, tuple(range(self.axis, x.ndim)), self.eps)
+            return scaled(y, scale, shift).astype(x.dtype)
 
     @staticmethod
     def samples() -> Iterator[Sample]:
@@ -227,7 +226,7 @@ class ScaleShift(Op, name="scale_shift"):
             None if v is None else _along(v, self.axis, x.ndim) for v in (scale, shift)
         )
         with np.errstate(all="ignore"):
-            return _scaled(wide(x), *vectors).astype(x.dtype)
+            return scaled(wide(x), *vectors).astype(x.dtype)
 
     @staticmethod
     def samples() -> Iterator[Sample]:
@@ -239,99 +238,3 @@ class ScaleShift(Op, name="scale_shift"):
             yield Sample(ScaleShift(axis), (x, None, shift))
         x = cases.special().reshape(3, 7)
         yield Sample(ScaleShift(1), (x, cases.positive(7), cases.floats(7)))
-
-
-class _PerImage(Op):
-    """Statistics over the places of one image, channels last."""
-
-    def infer(self, x: TensorType, scale: TensorType, shift: TensorType) -> TensorType:
-        same_dtype(self, x, scale, shift)
-        want(self, (x,), FLOATS)
-        if x.rank < 3 or not may_equal(_remainder(x.shape[-1], self.parts), 0):
-            raise self.refuse((x,), "[N, ..., C], channels in equal groups")
-        want_shape(self, "scale", scale, x.shape[-1])
-        want_shape(self, "shift", shift, x.shape[-1])
-        return x
-
-    @property
-    def parts(self) -> int:
-        """Groups of channels that share statistics; 0 where none do."""
-        return 0
-
-    def reference(self, x: Array, scale: Array, shift: Array) -> Array:
-        count = self.parts or x.shape[-1]
-        grouped = x.reshape(len(x), -1, count, x.shape[-1] // max(count, 1))
-        eps = float(self.values[-1])  # type: ignore[arg-type]  # the last attribute
-        with np.errstate(all="ignore"):
-            y = _normalised(grouped, (1, 3), eps).reshape(x.shape)
-            return _scaled(y, scale, shift).astype(x.dtype)
-
-
-def _remainder(channels: Dim, parts: int) -> Dim:
-    return channels % parts if parts else 0
-
-
-class InstanceNorm(_PerImage, name="instance_norm"):
-    """Mean 0 and variance 1 per image and channel, then scale and shift."""
-
-    eps: float = 1e-5
-
-    @staticmethod
-    def samples() -> Iterator[Sample]:
-        yield from _images(InstanceNorm(), 1)
-
-
-class GroupNorm(_PerImage, name="group_norm"):
-    """Mean 0 and variance 1 per image and group of channels, then scale and shift."""
-
-    groups: int
-    eps: float = 1e-5
-
-    @property
-    def parts(self) -> int:
-        return self.groups
-
-    @staticmethod
-    def samples() -> Iterator[Sample]:
-        yield from _images(GroupNorm(1), 1)
-        yield from _images(GroupNorm(3, 1e-3), 3)
-
-
-def _images(op: Op, groups: int) -> Iterator[Sample]:
-    for shape in ((1, 7, groups), (2, 3, 5, 2 * groups), (2, 4, 17 * groups)):
-        scale, shift = cases.positive(shape[-1]), cases.floats(shape[-1])
-        yield Sample(op, (cases.floats(*shape), scale, shift))
-        yield Sample(op, (cases.floats(*shape) + np.float32(FAR), scale, shift))
-
-
-class Lrn(Op, name="lrn"):
-    """``x / (bias + alpha / size * sum of near squares) ** beta``, channels last."""
-
-    size: int
-    alpha: float = 1e-4
-    beta: float = 0.75
-    bias: float = 1.0
-
-    def infer(self, x: TensorType) -> TensorType:
-        want(self, (x,), FLOATS)
-        want_axis(self, 1, x.rank)
-        if self.size < 1:
-            raise self.refuse((x,), f"a size from 1 on, not {self.size}")
-        return x
-
-    def reference(self, x: Array) -> Array:
-        before, channels = (self.size - 1) // 2, x.shape[-1]
-        after = self.size - 1 - before
-        squares = np.pad(
-            np.square(wide(x)), [(0, 0)] * (x.ndim - 1) + [(before, after)]
-        )
-        near = sum(squares[..., j : j + channels] for j in range(self.size))
-        with np.errstate(all="ignore"):
-            scale = self.bias + self.alpha / self.size * np.asarray(near)
-            return (wide(x) / scale**self.beta).astype(x.dtype)
-
-    @staticmethod
-    def samples() -> Iterator[Sample]:
-        for size in (1, 2, 3, 5):
-            yield Sample(Lrn(size, 0.1, 0.5, 2.0), (cases.floats(2, 3, 4, 7),))
-        yield Sample(Lrn(5), (cases.floats(1, 2, 2, 3),))
