@@ -10,14 +10,13 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
-import edgewise
 from edgewise import _env
 from edgewise.errors import InternalError, KernelLibraryError
 from edgewise.kernels import levels, sources
 
 logger = logging.getLogger(__name__)
 
-PACKAGE = Path(edgewise.__file__).parent
+PACKAGE = Path(__file__).parent.parent
 # In a checkout the sources may be newer than the library beside them.
 CHECKOUT = (PACKAGE.parent.parent / "pyproject.toml").exists()
 BUILDER = "edgewise.kernels.native.build"
