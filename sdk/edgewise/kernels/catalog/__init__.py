@@ -7,6 +7,7 @@ from edgewise.kernels.catalog import activation as activation
 from edgewise.kernels.catalog import conv as conv
 from edgewise.kernels.catalog import copy as copy
 from edgewise.kernels.catalog import elementwise as elementwise
+from edgewise.kernels.catalog import index as index
 from edgewise.kernels.catalog import matmul as matmul
 from edgewise.kernels.catalog import norm as norm
 from edgewise.kernels.catalog import pack as pack
