@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 from collections import OrderedDict
 from collections.abc import Collection, Mapping
 from typing import NamedTuple
@@ -15,8 +14,6 @@ from edgewise.runtime.executable import Executable, RunSteps
 from edgewise.runtime.feeds import Inputs, Shapes
 from edgewise.runtime.memory import Arena
 from edgewise.runtime.native import Native
-
-logger = logging.getLogger(__name__)
 
 
 class Workspace(NamedTuple):
@@ -81,12 +78,19 @@ class Function:
         ready = Executable(
             plan, space.arena, space.variables, space.native, space.run_steps
         )
-        for segment in plan.segments:
-            if segment.reason:
-                logger.debug("%s", segment.reason)
+        _log(tuple(segment.reason for segment in plan.segments if segment.reason))
         self._ready[shapes] = ready
         if len(self._ready) > self._max_plans:
             self._ready.popitem(last=False)
         if self.largest is None or plan.layout.size > self.largest.plan.layout.size:
             self.largest = ready
         return ready
+
+
+def _log(reasons: tuple[str, ...]) -> None:
+    if reasons:
+        import logging  # noqa: PLC0415 - 5 ms that a run of kernels alone need not pay
+
+        logger = logging.getLogger(__name__)
+        for reason in reasons:
+            logger.debug("%s", reason)

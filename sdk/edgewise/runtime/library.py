@@ -5,16 +5,17 @@ from __future__ import annotations
 import ctypes
 import fcntl
 import functools
-import logging
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from edgewise import _env
 from edgewise.errors import InternalError, KernelLibraryError
 from edgewise.kernels import levels, sources
 
-logger = logging.getLogger(__name__)
+if TYPE_CHECKING:  # logging is imported when there is something to tell
+    from logging import Logger
 
 PACKAGE = Path(__file__).parent.parent
 # In a checkout the sources may be newer than the library beside them.
@@ -98,7 +99,7 @@ def _load(level: str, progress: Progress) -> Library:
             library = Library(path)
             if library.abi == wanted:
                 return library
-            logger.debug("%s is of other sources", path)
+            _logger().debug("%s is of other sources", path)
     return Library(build(level, cached(level, wanted), progress))
 
 
@@ -148,4 +149,10 @@ def _compile(level: str, path: Path, progress: Progress) -> None:
 
 def _log(line: str) -> None:
     """A first run that stands still for half a minute must say why, on any terminal."""
-    logger.warning("%s", line)
+    _logger().warning("%s", line)
+
+
+def _logger() -> Logger:
+    import logging  # noqa: PLC0415 - 5 ms that a run with a library need not pay
+
+    return logging.getLogger(__name__)
