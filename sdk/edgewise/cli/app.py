@@ -8,29 +8,27 @@ from typing import Annotated
 
 import typer
 
-from edgewise.cli import (
-    bench,
-    compare,
-    convert,
-    demo,
-    doctor,
-    inspect,
-    profile,
-    run,
-)
+from edgewise.cli.bench import bench
+from edgewise.cli.compare import compare
+from edgewise.cli.convert import convert
+from edgewise.cli.demo import demo
+from edgewise.cli.doctor import doctor
+from edgewise.cli.inspect import inspect
+from edgewise.cli.profile import profile
+from edgewise.cli.run import run
 from edgewise.errors import ConfigError
 
 GROUP = "edgewise.commands"
 
 COMMANDS: dict[str, Callable[..., None]] = {
-    "demo": demo.demo,
-    "convert": convert.convert,
-    "inspect": inspect.inspect,
-    "run": run.run,
-    "bench": bench.bench,
-    "profile": profile.profile,
-    "compare": compare.compare,
-    "doctor": doctor.doctor,
+    "demo": demo,
+    "convert": convert,
+    "inspect": inspect,
+    "run": run,
+    "bench": bench,
+    "profile": profile,
+    "compare": compare,
+    "doctor": doctor,
 }
 
 
@@ -65,7 +63,9 @@ def _options(
 ) -> None:
     """Run any ONNX model on an edge device, and keep it learning there."""
     if version:
-        print(metadata.version("edgewise"))
+        from edgewise.tools.doctor import version as installed
+
+        print(installed())
         raise typer.Exit
 
 

@@ -20,7 +20,7 @@ def show_table(
     if not sys.stdout.isatty():
         from edgewise.tools.text import table_text
 
-        print(f"{title}\n" if title else "", table_text(header, rows), sep="")
+        print(f"{title}\n" if title else "", table_text(header, rows), "\n", sep="")
         return
     from rich.console import Console
     from rich.table import Table

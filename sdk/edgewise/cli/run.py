@@ -38,9 +38,8 @@ def run(
 
     Example: edgewise run model.ew --inputs inputs.npz --outputs outputs.npz
     """
-    import numpy as np
-
     import edgewise
+    from edgewise.tools.inputs import save_arrays
 
     loaded = opened(model, quiet=json)
     arrays = feeds(loaded, inputs, size, seed)
@@ -48,9 +47,7 @@ def run(
     with edgewise.Session(loaded, config) as session:
         results = session.run(arrays)
     if outputs:
-        # Through a handle, because savez adds .npz to a name that lacks it.
-        with outputs.open("wb") as file:
-            np.savez(file, **results)
+        save_arrays(outputs, results)
     rows = [_row(name, array) for name, array in results.items()]
     if json:
         show_json({"outputs": rows})

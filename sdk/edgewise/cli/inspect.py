@@ -1,0 +1,85 @@
+"""``edgewise inspect``: what a model file holds."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from edgewise.cli.options import Json, Sizes, parsed_sizes
+from edgewise.cli.output import show_json, show_table
+
+if TYPE_CHECKING:  # --help imports no engine
+    from edgewise.tools.report import FileReport
+
+
+def inspect(
+    model: Annotated[Path, typer.Argument(help="An .ew file.")],
+    ops: Annotated[
+        bool, typer.Option("--ops", help="List every op with shape and work.")
+    ] = False,
+    check: Annotated[
+        bool, typer.Option("--check", help="Compare all bytes with their checksums.")
+    ] = False,
+    size: Sizes = None,
+    json: Json = False,
+) -> None:
+    """Show inputs, outputs, sections, functions, precision and segments of a file.
+
+    Example: edgewise inspect model.ew --ops
+    """
+    import edgewise
+    from edgewise.tools.report import report
+
+    if check:
+        edgewise.check(model)
+    result = report(model, parsed_sizes(size))
+    if json:
+        show_json(result.figures())
+        return
+    _show(result)
+    if ops:
+        print(edgewise.load(model).summary())
+
+
+def _show(result: FileReport) -> None:
+    from edgewise.tools.report import shape_text
+    from edgewise.tools.text import size_text
+
+    parts = ", ".join(f"{name} {size_text(n)}" for name, n in result.sections.items())
+    show_table(
+        ("file", size_text(result.bytes)),
+        [
+            ("sections", parts),
+            *(("input", f"{info.name}: {shape_text(info)}") for info in result.inputs),
+            *(("output", f"{i.name}: {shape_text(i)}") for i in result.outputs),
+            *result.metadata.items(),
+        ],
+    )
+    show_table(
+        ("function", "ops", "updates", "most used"),
+        [
+            (name, sum(f.ops.values()), f.updates, _most(f.ops))
+            for name, f in result.functions.items()
+        ],
+    )
+    show_table(
+        ("variables", "type", "tensors", "elements", "memory"),
+        [
+            (v.role, v.dtype, v.tensors, f"{v.elements:,}", size_text(v.bytes))
+            for v in result.variables
+        ],
+    )
+    sizes = ", ".join(f"{name}={size}" for name, size in result.sizes.items())
+    show_table(
+        (f"segment{f' ({sizes})' if sizes else ''}", "ops", "why"),
+        [
+            ("native" if s.native else "reference", s.ops, s.reason)
+            for s in result.segments
+        ],
+    )
+
+
+def _most(ops: dict[str, int]) -> str:
+    return ", ".join(f"{name} {count}" for name, count in list(ops.items())[:4])

@@ -1,0 +1,115 @@
+"""Arrays for a model: seeded random inputs, files of inputs and outputs."""
+
+from __future__ import annotations
+
+import zipfile
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from edgewise.dims import bind, parse, symbols
+from edgewise.errors import ConfigError
+from edgewise.ir.graph import Constant, Graph
+from edgewise.ir.op import Array
+from edgewise.model import Model, TensorInfo
+from edgewise.types import DType
+
+LARGEST_INDEX = 100
+
+
+def random_inputs(
+    model: Model, *, seed: int = 0, sizes: Mapping[str, int] | None = None
+) -> dict[str, Array]:
+    """One array for every input: the same seed, the same arrays.
+
+    Floats are standard normal.  Integers are most often indices, so they stay below the
+    smallest table that the model looks anything up in.
+
+    Args:
+        model: The model to run.
+        seed: Of the random generator.
+        sizes: Values of symbolic sizes; 1 where one is missing.
+
+    Raises:
+        ConfigError: A size that no input has.
+    """
+    rng = np.random.default_rng(seed)
+    given = dict(sizes or {})
+    known = {name for info in model.inputs for name in _symbols(info)}
+    unknown = sorted(given.keys() - known)
+    if unknown:
+        raise ConfigError(
+            f"sizes {unknown}: no input has them; the model's are {sorted(known)}"
+        )
+    values = dict.fromkeys(known, 1) | given
+    limit = _index_limit(model.module.functions["infer"])
+    return {info.name: _random(info, rng, values, limit) for info in model.inputs}
+
+
+def load_inputs(path: Path) -> dict[str, Array]:
+    """The arrays of an ``.npz`` file by name."""
+    try:
+        with zipfile.ZipFile(path) as archive:
+            return {
+                name.removesuffix(".npy"): _read(archive, name)
+                for name in archive.namelist()
+            }
+    except (ValueError, EOFError, zipfile.BadZipFile) as error:
+        raise ConfigError(f"{path}: not an .npz file of plain arrays") from error
+
+
+def save_arrays(path: Path, arrays: Mapping[str, Array]) -> None:
+    """Write an ``.npz`` file; unlike ``numpy.savez`` it takes every name."""
+    with zipfile.ZipFile(path, "w") as archive:
+        for name, array in arrays.items():
+            plain = array.astype(str) if array.dtype == object else array
+            with archive.open(f"{name}.npy", "w", force_zip64=True) as member:
+                np.lib.format.write_array(member, plain, allow_pickle=False)
+
+
+def _read(archive: zipfile.ZipFile, name: str) -> Array:
+    """One array; texts as objects, as models take them."""
+    with archive.open(name) as member:
+        array: Array = np.lib.format.read_array(member, allow_pickle=False)
+    return array.astype(object) if array.dtype.kind == "U" else array
+
+
+def _symbols(info: TensorInfo) -> set[str]:
+    texts = (size for size in info.shape if isinstance(size, str))
+    return {name for text in texts for name in symbols(parse(text))}
+
+
+def _random(
+    info: TensorInfo, rng: np.random.Generator, values: Mapping[str, int], limit: int
+) -> Array:
+    shape: list[Any] = [
+        bind(parse(size), values) if isinstance(size, str) else size
+        for size in info.shape
+    ]
+    if info.dtype is DType.STRING:
+        words = rng.integers(0, limit, shape).astype(str)
+        return words.astype(object)
+    if info.dtype is DType.BOOL:
+        return rng.integers(0, 2, shape).astype(bool)
+    if info.dtype.is_integer:
+        # A type of two bits holds no more than 2.
+        largest = 1 << (int(info.dtype.value[1:]) - 1)
+        return rng.integers(0, min(limit, largest), shape).astype(info.dtype.numpy)
+    return rng.standard_normal(shape).astype(info.dtype.numpy)
+
+
+def _index_limit(graph: Graph) -> int:
+    """No larger than any axis that ``gather`` reads at computed places."""
+    limit = LARGEST_INDEX
+    for node in graph.nodes():
+        if node.op.name != "gather":
+            continue
+        table, indices = node.inputs
+        if table is None or indices is None or isinstance(indices.op, Constant):
+            continue
+        size = table.type.shape[node.op.values[0]]  # type: ignore[index]  # the axis
+        if isinstance(size, int):
+            limit = min(limit, size)
+    return max(limit, 1)

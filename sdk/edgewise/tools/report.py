@@ -1,0 +1,143 @@
+"""What a model file holds: sections, functions, variables, precision, segments."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Mapping
+from pathlib import Path
+from typing import NamedTuple
+
+from edgewise.dims import Dim, symbols
+from edgewise.format.container import open_file
+from edgewise.ir.graph import Graph, Leaf
+from edgewise.ir.module import Module
+from edgewise.model import Model, TensorInfo
+from edgewise.plan.flat import Flat
+from edgewise.plan.plan import make_plan
+
+
+class FunctionReport(NamedTuple):
+    """A function: its ops by name, and the variables it assigns."""
+
+    ops: dict[str, int]
+    updates: int
+
+
+class VariableReport(NamedTuple):
+    """Variables of one role and element type; ``bytes`` as they lie in memory."""
+
+    role: str
+    dtype: str
+    tensors: int
+    elements: int
+    bytes: int
+
+
+class SegmentReport(NamedTuple):
+    """Work that one native call does, or one op that Python does and why."""
+
+    native: bool
+    ops: int
+    reason: str
+
+
+class FileReport(NamedTuple):
+    """A model file.
+
+    Attributes:
+        bytes: Size of the file.
+        sections: Bytes of its parts: ``tables`` (graphs, types, names), ``data``
+            (weights and constants).
+        inputs: What a run takes.
+        outputs: What a run gives.
+        functions: By name.
+        variables: By role and element type.
+        sizes: Values of symbolic sizes that the segments were planned for.
+        segments: Of ``infer``.
+        metadata: Free texts.
+    """
+
+    bytes: int
+    sections: dict[str, int]
+    inputs: tuple[TensorInfo, ...]
+    outputs: tuple[TensorInfo, ...]
+    functions: dict[str, FunctionReport]
+    variables: tuple[VariableReport, ...]
+    sizes: dict[str, int]
+    segments: tuple[SegmentReport, ...]
+    metadata: dict[str, str]
+
+    def figures(self) -> dict[str, object]:
+        """For JSON."""
+        return self._asdict() | {
+            "inputs": [_border(info) for info in self.inputs],
+            "outputs": [_border(info) for info in self.outputs],
+            "functions": {k: f._asdict() for k, f in self.functions.items()},
+            "variables": [v._asdict() for v in self.variables],
+            "segments": [s._asdict() for s in self.segments],
+        }
+
+
+def report(path: Path, sizes: Mapping[str, int] | None = None) -> FileReport:
+    """Look into a file.
+
+    Args:
+        path: An ``.ew`` file.
+        sizes: Values of symbolic sizes to plan for; 1 where one is missing.
+    """
+    model = Model.load(path)
+    contents = open_file(path)
+    total = path.stat().st_size
+    infer = model.module.functions["infer"]
+    names = {n for v in infer.inputs for dim in v.type.shape for n in symbols(dim)}
+    given = {name: (sizes or {}).get(name, 1) for name in sorted(names)}
+    return FileReport(
+        bytes=total,
+        sections={
+            "tables": total - len(contents.data),
+            "data": len(contents.data),
+        },
+        inputs=model.inputs,
+        outputs=model.outputs,
+        functions={k: _function(g) for k, g in model.module.functions.items()},
+        variables=_variables(model.module),
+        sizes=given,
+        segments=_segments(infer, dict(given)),
+        metadata=dict(model.module.metadata),
+    )
+
+
+def shape_text(info: TensorInfo) -> str:
+    """Element type and shape: ``f32[N, 3, 224, 224]``."""
+    return f"{info.dtype.value}[{', '.join(map(str, info.shape))}]"
+
+
+def _border(info: TensorInfo) -> dict[str, object]:
+    return {"name": info.name, "dtype": info.dtype.value, "shape": list(info.shape)}
+
+
+def _function(graph: Graph) -> FunctionReport:
+    nodes = graph.nodes()
+    ops = Counter(node.op.name for node in nodes if not isinstance(node.op, Leaf))
+    return FunctionReport(dict(ops.most_common()), len(graph.updates))
+
+
+def _variables(module: Module) -> tuple[VariableReport, ...]:
+    groups: dict[tuple[str, str], list[tuple[int, int]]] = {}
+    for info in module.variables.values():
+        key = (info.role.value, info.type.dtype.value)
+        size = math.prod(info.logical.dims), info.type.bytes
+        groups.setdefault(key, []).append(size)
+    return tuple(
+        VariableReport(*key, len(sizes), *map(sum, zip(*sizes, strict=True)))
+        for key, sizes in sorted(groups.items())
+    )
+
+
+def _segments(graph: Graph, sizes: Mapping[str, Dim]) -> tuple[SegmentReport, ...]:
+    plan = make_plan(Flat(graph), sizes)
+    return tuple(
+        SegmentReport(segment.native, len(segment.nodes), segment.reason)
+        for segment in plan.segments
+    )

@@ -1,0 +1,151 @@
+"""Every command, on the network that the package ships."""
+
+from __future__ import annotations
+
+import json
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+COMMANDS = (
+    "demo",
+    "convert",
+    "inspect",
+    "run",
+    "bench",
+    "profile",
+    "compare",
+    "doctor",
+)
+
+
+def test_the_command_alone_lists_what_there_is(command) -> None:
+    done = command("--help")
+    assert done.returncode == 0
+    assert [name for name in COMMANDS if name not in done.stdout] == []
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_help_shows_an_example(command, name: str) -> None:
+    done = command(name, "--help")
+    assert done.returncode == 0
+    assert f"Example: edgewise {name}" in done.stdout
+
+
+def test_convert_writes_a_file_that_runs(command, digits: Path, tmp_path: Path) -> None:
+    target = tmp_path / "digits.ew"
+    done = command("convert", digits, "-o", target, "--json")
+    assert done.returncode == 0, done.stderr
+    figures = json.loads(done.stdout)
+    assert figures["bytes"] == target.stat().st_size
+    assert figures["source_bytes"] == digits.stat().st_size
+    assert command("run", target).returncode == 0
+
+
+def test_convert_can_fix_the_shape_of_an_input(
+    command, digits: Path, tmp_path: Path
+) -> None:
+    target = tmp_path / "fixed.ew"
+    done = command("convert", digits, "-o", target, "--shape", "image=4,1,8,8")
+    assert done.returncode == 0, done.stderr
+    done = command("run", target, "--json")
+    assert json.loads(done.stdout)["outputs"][0]["shape"] == "4x10"
+
+
+def test_inspect_shows_inputs_and_functions(command, model: Path) -> None:
+    done = command("inspect", model)
+    assert done.returncode == 0, done.stderr
+    for word in ("image", "logits", "infer", "prepare"):
+        assert word in done.stdout
+    figures = json.loads(command("inspect", model, "--json").stdout)
+    assert figures["bytes"] == model.stat().st_size
+    assert figures["inputs"][0] == {
+        "name": "image",
+        "dtype": "f32",
+        "shape": ["N", 1, 8, 8],
+    }
+
+
+def test_run_reads_inputs_and_writes_outputs(
+    command, model: Path, tmp_path: Path
+) -> None:
+    inputs, outputs = tmp_path / "in.npz", tmp_path / "out"
+    np.savez(inputs, image=np.zeros((3, 1, 8, 8), np.float32))
+    done = command("run", model, "--inputs", inputs, "--outputs", outputs)
+    assert done.returncode == 0, done.stderr
+    logits = np.load(outputs)["logits"]
+    assert logits.shape == (3, 10)
+    np.testing.assert_array_equal(logits, np.broadcast_to(logits[:1], (3, 10)))
+
+
+def test_random_inputs_depend_on_the_seed_only(command, model: Path) -> None:
+    first, again = (command("run", model, "--json").stdout for _ in range(2))
+    other = command("run", model, "--json", "--seed", "1").stdout
+    assert first == again
+    assert first != other
+
+
+def test_run_takes_an_onnx_file_too(command, digits: Path) -> None:
+    done = command("run", digits, "--json", "--size", "N=5")
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout)["outputs"][0]["shape"] == "5x10"
+
+
+def test_bench_prints_ordered_figures(command, model: Path) -> None:
+    done = command("bench", model, "--json", "--runs", "9", "--threads", "1")
+    assert done.returncode == 0, done.stderr
+    figures = json.loads(done.stdout)
+    assert figures["runs"] == 9
+    assert 0 < figures["min_ms"] <= figures["median_ms"] <= figures["p90_ms"]
+    assert figures["arena_bytes"] > 0
+    assert command("bench", model, "--runs", "2").returncode == 0
+
+
+def test_profile_shows_steps_and_writes_a_trace(
+    command, model: Path, tmp_path: Path
+) -> None:
+    trace = tmp_path / "trace.json"
+    done = command("profile", model, "--runs", "2", "--trace", trace)
+    assert done.returncode == 0, done.stderr
+    assert "conv" in done.stdout
+    assert json.loads(trace.read_text())
+    rows = json.loads(command("profile", model, "--json").stdout)["rows"]
+    assert {"op", "kernel", "seconds"} <= rows[0].keys()
+
+
+def test_compare_finds_nothing_wrong(command, model: Path, digits: Path) -> None:
+    done = command("compare", model, "--size", "N=3")
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "first bad: none" in done.stdout
+    report = json.loads(command("compare", model, "--onnx", digits, "--json").stdout)
+    assert report["first_bad"] is None
+    assert [row["name"] for row in report["rows"]] == ["logits"]
+
+
+def test_doctor_finds_nothing_wrong(command) -> None:
+    done = command("doctor", "--json")
+    assert done.returncode == 0, done.stdout + done.stderr
+    report = json.loads(done.stdout)
+    assert report["problems"] == []
+    assert report["cores"] >= 1
+    assert report["kernels"]["level"]
+    assert command("doctor").returncode == 0
+
+
+def test_the_demo_reads_digits_in_a_moment(command) -> None:
+    start = time.perf_counter()
+    done = command("demo", "--json")
+    assert done.returncode == 0, done.stderr
+    assert time.perf_counter() - start < 30
+    figures = json.loads(done.stdout)
+    assert figures["accuracy"] >= 0.97
+    assert figures["images"] == 360
+    assert 0 < figures["latency_seconds"] < 0.1
+
+
+def test_the_demo_prints_a_table(command) -> None:
+    done = command("demo")
+    assert done.returncode == 0, done.stderr
+    assert "99.72%" in done.stdout

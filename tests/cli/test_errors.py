@@ -1,0 +1,91 @@
+"""What users see when something is wrong: one line, exit 2."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+
+def assert_one_line(done, *words: object) -> None:
+    assert done.returncode == 2, done.stdout + done.stderr
+    (line,) = done.stderr.strip().splitlines()
+    assert [word for word in words if str(word) not in line] == []
+
+
+def test_a_truncated_file(command, model: Path, tmp_path: Path) -> None:
+    broken = tmp_path / "broken.ew"
+    broken.write_bytes(model.read_bytes()[: model.stat().st_size // 2])
+    for name in ("run", "inspect", "bench", "profile", "compare"):
+        assert_one_line(command(name, broken), broken)
+
+
+def test_a_foreign_file(command, tmp_path: Path) -> None:
+    foreign = tmp_path / "picture.ew"
+    foreign.write_bytes(b"\x89PNG\r\n" * 100)
+    assert_one_line(command("run", foreign), foreign)
+
+
+def test_a_file_that_is_not_there(command, tmp_path: Path) -> None:
+    for name in ("run", "inspect", "convert"):
+        assert_one_line(command(name, tmp_path / "none.ew"), tmp_path / "none.ew")
+
+
+def test_an_onnx_file_that_is_none(command, tmp_path: Path) -> None:
+    source = tmp_path / "text.onnx"
+    source.write_text("this is not a model")
+    assert_one_line(command("convert", source), source)
+
+
+def test_an_input_of_another_shape(command, model: Path, tmp_path: Path) -> None:
+    inputs = tmp_path / "in.npz"
+    np.savez(inputs, image=np.zeros((1, 3, 8, 8), np.float32))
+    assert_one_line(command("run", model, "--inputs", inputs), "image", "3")
+
+
+def test_a_missing_input(command, model: Path, tmp_path: Path) -> None:
+    inputs = tmp_path / "in.npz"
+    np.savez(inputs, picture=np.zeros((1, 1, 8, 8), np.float32))
+    for name in ("run", "compare"):
+        assert_one_line(command(name, model, "--inputs", inputs), "image")
+
+
+def test_inputs_that_are_no_arrays(command, model: Path, tmp_path: Path) -> None:
+    inputs = tmp_path / "in.npz"
+    for content in (b"nothing", b""):
+        inputs.write_bytes(content)
+        assert_one_line(command("run", model, "--inputs", inputs), inputs)
+
+
+def test_an_unwritable_target(command, digits: Path, tmp_path: Path) -> None:
+    target = tmp_path / "nowhere" / "digits.ew"
+    assert_one_line(command("convert", digits, "-o", target), target)
+
+
+@pytest.mark.parametrize("threads", [0, -1, 1_000_000])
+def test_absurd_thread_counts(command, model: Path, threads: int) -> None:
+    assert_one_line(command("run", model, "--threads", threads), "threads", threads)
+
+
+@pytest.mark.parametrize("size", ["N", "N=", "=3", "N=x", "N=-1", "M=2"])
+def test_sizes_that_mean_nothing(command, model: Path, size: str) -> None:
+    assert_one_line(
+        command("run", model, "--size", size), size.split("=", maxsplit=1)[0]
+    )
+
+
+def test_debug_adds_the_traceback(command, tmp_path: Path) -> None:
+    for arguments in (("--debug", "run"), ("run", "--debug")):
+        done = command(*arguments, tmp_path / "none.ew")
+        assert done.returncode == 2
+        assert "Traceback" in done.stderr
+        assert done.stderr.strip().splitlines()[-1].startswith("edgewise: ")
+
+
+def test_a_log_level_that_does_not_exist(
+    command, model: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(os.environ, "EDGEWISE_LOG", "LOUD")
+    assert_one_line(command("run", model), "EDGEWISE_LOG", "LOUD")
