@@ -74,4 +74,4 @@ def _reads(
 
 
 def _name(node: onnx.NodeProto) -> str:
-    return node.name or next(iter(node.output), node.op_type)
+    return str(node.name or next(iter(node.output), node.op_type))

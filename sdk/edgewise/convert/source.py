@@ -6,7 +6,9 @@ from pathlib import Path
 from typing import NamedTuple, TypeAlias
 
 import onnx
-from google.protobuf.message import DecodeError
+from google.protobuf.message import (  # type: ignore[import-untyped]  # has no stubs
+    DecodeError,
+)
 
 from edgewise.errors import ModelFormatError
 

@@ -67,11 +67,9 @@ def clamp(dim: Dim, low: Dim, high: Dim) -> Dim:
     return dim
 
 
-def objects(items: object) -> Array:
-    """An array of dims: numpy would try to look into an ``Expr``."""
-    array = np.empty(np.shape(items), object)
-    array[...] = items
-    return array
+def objects(items: Any) -> Array:
+    """An array of dims."""
+    return np.array(items, dtype=object)
 
 
 def as_dims(array: Array) -> Array:
@@ -157,7 +155,7 @@ def _slice(op: Slice, _type: TensorType, a: Array) -> object:
 
 
 def _indices(start: Any, size: Any, step: int) -> Array:
-    return start + step * np.arange(size)
+    return np.asarray(start + step * np.arange(size))
 
 
 def _gather(op: Gather, _type: TensorType, a: Array, indices: Array) -> object:

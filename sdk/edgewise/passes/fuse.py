@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, cast
 
 from edgewise.ir.graph import Constant, Value, Variable
 from edgewise.ir.pattern import a
@@ -49,9 +49,9 @@ class _Product:
     """A product op with its inputs told apart."""
 
     def __init__(self, value: Value) -> None:
-        self.op: Any = value.op
-        inputs = (*value.node.inputs, None, None, None)[:5]
-        self.x, self.w, self.scale, self.shift, self.residual = inputs
+        self.op = cast("Any", value.op)
+        self.x, self.w, *rest = value.node.inputs
+        self.scale, self.shift, self.residual = (*rest, None, None, None)[:3]
         self.linear = self.op.activation == "none"
         self.channels = value.type.shape[-1]
 

@@ -9,6 +9,8 @@ from edgewise.ir.graph import Inputs, Node, Value
 from edgewise.ops.shape import Reshape
 from edgewise.passes.permute import permutation, transposed
 
+TO_FIRST = (0, 3, 1, 2)  # channels-last to ONNX's order
+
 
 class _Group(NamedTuple):
     """Axes of a shape that become axes of another: equal products, as small as can be.
@@ -35,20 +37,27 @@ def sink_reshape(node: Node, inputs: Inputs) -> Value | None:
     groups = _groups(source.type.shape, node.types[0].shape)
     if groups is None:
         return None
-    # Where the groups begin before the transpose; one of ones only goes first.
     solid = [axis for axis in range(x.type.rank) if x.type.shape[axis] != 1]
-    places = []
-    for group in groups:
-        place = [solid.index(axes[i]) for i in group.old if axes[i] in solid]
-        if place != list(range(place[0], place[0] + len(place))) if place else False:
-            return None
-        places.append(place[0] if place else -1)
-    order = sorted(range(len(groups)), key=lambda index: places[index])
+    places = [
+        [solid.index(axes[axis]) for axis in group.old if axes[axis] in solid]
+        for group in groups
+    ]
+    order = sorted(range(len(groups)), key=lambda index: min(places[index], default=-1))
     moved = [axis for index in order for axis in groups[index].new]
+    back = tuple(moved.index(axis) for axis in range(len(moved)))
+    if not all(_together(place) for place in places):
+        if back != TO_FIRST:
+            return None
+        # A shuffle of channels: they are shuffled where they lie, as the last axes.
+        gathered = [axes[axis] for index in order for axis in groups[index].old]
+        x = transposed(x, tuple(gathered), node.label)
     shape = node.types[0].shape
     inner = Reshape(tuple(shape[axis] for axis in moved))(x, label=node.label)
-    back = tuple(moved.index(axis) for axis in range(len(moved)))
     return transposed(inner, back, node.label)
+
+
+def _together(place: list[int]) -> bool:
+    return not place or place == list(range(place[0], place[0] + len(place)))
 
 
 def _groups(old: Shape, new: Shape) -> list[_Group] | None:

@@ -14,6 +14,7 @@ from edgewise.ir.graph import Inputs, Node, Value
 from edgewise.ir.op import OPS, Op
 from edgewise.ops.activation import Activated
 from edgewise.ops.binary import Binary
+from edgewise.ops.index import Gather
 from edgewise.ops.norm import LayerNorm, RmsNorm
 from edgewise.ops.pad import Pad
 from edgewise.ops.shape import Slice
@@ -145,6 +146,19 @@ def _put(items: tuple[Any, ...], axes: tuple[int, ...]) -> tuple[Any, ...]:
     return tuple(items[axes.index(axis)] for axis in range(len(axes)))
 
 
+def _gather(node: Node, inputs: Inputs) -> Value | None:
+    op, indices = node.op, inputs[1]
+    axes = permutation(inputs[0])
+    if not isinstance(op, Gather) or axes is None or indices is None:
+        return None
+    moved = op.replace(axis=axes[op.axis])
+    if indices.type.rank == 0:
+        return _reduced(node, inputs, moved, (moved.axis,))
+    return (
+        _first_only(node, inputs, lambda _: moved) if indices.type.rank == 1 else None
+    )
+
+
 def _reduce(node: Node, inputs: Inputs) -> Value | None:
     op: Any = node.op
     axes = permutation(inputs[0])
@@ -167,10 +181,10 @@ def _reduced(node: Node, inputs: Inputs, op: Op, gone: tuple[int, ...]) -> Value
     source, axes = inputs[0], permutation(inputs[0])
     if source is None or axes is None:
         return None
-    if not getattr(op, "keepdims", True):
+    if not getattr(op, "keepdims", False):
         kept = [axis for axis in range(len(axes)) if axis not in gone]
         axes = tuple(kept.index(axis) for axis in axes if axis not in gone)
-    return _finish(node, op, (source.node.inputs[0],), axes)
+    return _finish(node, op, (source.node.inputs[0], *inputs[1:]), axes)
 
 
 def _table() -> dict[str, Sink]:
@@ -189,6 +203,7 @@ def _table() -> dict[str, Sink]:
     table["cumsum"] = _per_channel
     return table | {
         "concat": _concat,
+        "gather": _gather,
         "slice": _slice,
         "pad": _pad,
         "reshape": sink_reshape,

@@ -1,12 +1,13 @@
 """What variables alone decide leaves the function: packed weights, derived tensors.
 
-A pack op over a parameter moves into the parameter, whose stored bytes become the packed
-ones.  Other computations over variables move into the function ``prepare``, which fills
-variables of role ``DERIVED`` at load and after every update.
+A pack op over a parameter moves into the parameter, whose stored bytes become the
+packed ones.  Other computations over variables move into the function ``prepare``,
+which fills variables of role ``DERIVED`` at load and after every update.
 """
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 
 from edgewise.errors import InternalError
@@ -94,8 +95,8 @@ def _pack_variables(
 def _packings(graph: Graph) -> dict[str, Op]:
     """The pack op of each variable that nothing reads but that one op.
 
-    Where readers differ (tied weights), the variable stays as it is and the packed forms
-    are derived: each is stored once in the file.
+    Where readers differ (tied weights), the variable stays as it is and the packed
+    forms are derived: the file holds it once.
     """
     found: dict[str, set[Op | None]] = {}
     for node in graph.nodes():
@@ -106,11 +107,11 @@ def _packings(graph: Graph) -> dict[str, Op]:
     for value in graph.roots:
         if isinstance(value.op, Variable):
             found.setdefault(value.op.key, set()).add(None)
-    packings = {}
+    packings: dict[str, Op] = {}
     for key, ops in found.items():
-        op = ops.pop() if len(ops) == 1 else None
-        if op is not None:
-            packings[key] = op
+        first = ops.pop()
+        if first is not None and not ops:
+            packings[key] = first
     return packings
 
 
@@ -163,8 +164,8 @@ def _movable(node: Node) -> bool:
     types = [value.type for value in node.inputs if value is not None]
     if not all(type_.is_static for type_ in types):
         return False
-    given = sum(int(type_.elements) for type_ in types)  # type: ignore[arg-type]  # static
-    made = sum(int(type_.elements) for type_ in node.types)  # type: ignore[arg-type]  # static
+    given = sum(math.prod(type_.dims) for type_ in types)
+    made = sum(math.prod(type_.dims) for type_ in node.types)
     return made <= GROWTH * given + SMALL
 
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 import logging
 from collections import Counter
 from collections.abc import Callable, Mapping
-from typing import NamedTuple, Protocol, TypeAlias
+from dataclasses import dataclass
+from typing import Protocol, TypeAlias
 
 from edgewise.ir.graph import Graph
 from edgewise.ir.module import Module
@@ -44,7 +45,8 @@ class Switches(Protocol):
     def lower(self) -> bool: ...  # noqa: D102
 
 
-class PassReport(NamedTuple):
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PassReport:
     """What one run of a pass did.
 
     Attributes:
@@ -98,4 +100,4 @@ def _report(name: str, done: Counter[str]) -> PassReport:
     changes = dict(sorted(done.items()))
     if done:
         logger.debug("pass %s: %s", name, changes)
-    return PassReport(name, done.total(), changes)
+    return PassReport(name=name, count=done.total(), changes=changes)

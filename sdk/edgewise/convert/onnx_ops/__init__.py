@@ -11,6 +11,7 @@ from edgewise.convert.onnx_ops import (
     quantize,
     recurrent,
     reduce,
+    resize,
     shape,
     slices,
 )
@@ -27,6 +28,7 @@ FAMILIES = (
     quantize,
     recurrent,
     reduce,
+    resize,
     shape,
     slices,
 )

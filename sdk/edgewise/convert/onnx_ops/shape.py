@@ -134,10 +134,10 @@ def _depth_to_space(ctx: OpContext) -> Value:
     if mode not in ("DCR", "CRD"):
         raise ctx.malformed(f"mode={mode!r}; want DCR or CRD")
     deep = floordiv(c, b * b)
+    split: Shape = (n, deep, b, b, h, w)
+    axes = (0, 1, 4, 2, 5, 3)
     if mode == "DCR":
         split, axes = (n, b, b, deep, h, w), (0, 3, 4, 1, 5, 2)
-    else:
-        split, axes = (n, deep, b, b, h, w), (0, 1, 4, 2, 5, 3)
     parts = ctx.emit(Transpose(axes), ctx.emit(Reshape(split), ctx[0]))
     return ctx.emit(Reshape((n, deep, h * b, w * b)), parts)
 

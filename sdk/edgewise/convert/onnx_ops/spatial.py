@@ -83,7 +83,7 @@ def window(ctx: OpContext, x: Value, kernel: tuple[int, ...]) -> Window:
     extra = (0,) * axes
     if ctx.attribute("ceil_mode", 0):
         extra = tuple(
-            _extra(ctx.whole(size), span, stride, pads[i], pads[axes + i])
+            _extra(ctx, size, span, stride, pads[i], pads[axes + i])
             for i, (size, span, stride) in enumerate(
                 zip(spatial, spans, strides, strict=True)
             )
@@ -144,13 +144,19 @@ def _same_total(ctx: OpContext, size: Dim, span: int, stride: int) -> int:
     return max(ctx.whole(total), 0)
 
 
-def _extra(size: int, span: int, stride: int, before: int, after: int) -> int:
+def _extra(
+    ctx: OpContext, size: Dim, span: int, stride: int, before: int, after: int
+) -> int:
     """Padding that rounds the number of windows up.
 
     A window that would begin behind the data and its leading padding is dropped.
     """
-    padded = size + before + after
-    count = -(-(padded - span) // stride) + 1
-    if (count - 1) * stride >= size + before:
+    if not isinstance(size, int) and after == 0 and span >= stride:
+        # floor((n + stride - 1) / stride) is ceil(n / stride), whatever n is; and no
+        # window begins behind the data.
+        return stride - 1
+    data = ctx.whole(size) + before
+    count = -(-(data + after - span) // stride) + 1
+    if (count - 1) * stride >= data:
         count -= 1
-    return max((count - 1) * stride + span - padded, 0)
+    return max((count - 1) * stride + span - data - after, 0)
