@@ -2,7 +2,7 @@
 
 A skeleton is an exported ONNX model whose large float tensors were emptied.  Filling
 one gives the same bytes everywhere: each tensor is drawn from a generator seeded by its
-name, scaled so that activations neither vanish nor explode.  Speed, memory and agreement
+name, and scaled so that activations keep their size.  Speed, memory and agreement
 can be measured on such a model; accuracy cannot.
 
     python benchmarks/models/build.py FOLDER [NAME ...]      writes FOLDER/NAME.onnx
