@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import importlib
 import sys
-import types
+from types import ModuleType
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:  # the same names, for type checkers and editors
@@ -90,7 +90,7 @@ def __dir__() -> list[str]:
     return list(__all__)
 
 
-class _Package(types.ModuleType):
+class _Package(ModuleType):
     """Keeps the import system from putting a submodule where a function belongs.
 
     ``edgewise.convert`` is what users call; importing the package of that name would
@@ -98,7 +98,7 @@ class _Package(types.ModuleType):
     """
 
     def __setattr__(self, name: str, value: object) -> None:
-        if name not in __all__ or not isinstance(value, types.ModuleType):
+        if name not in __all__ or not isinstance(value, ModuleType):
             super().__setattr__(name, value)
 
 
