@@ -13,3 +13,4 @@ from edgewise.kernels.catalog import norm as norm
 from edgewise.kernels.catalog import pack as pack
 from edgewise.kernels.catalog import pool as pool
 from edgewise.kernels.catalog import reduce as reduce
+from edgewise.kernels.catalog import recurrent as recurrent
