@@ -55,7 +55,10 @@ def open_file(path: str | os.PathLike[str]) -> Contents:
         DamageError: It is no model file, or its header is damaged.
     """
     # O_NONBLOCK: opening a pipe must not wait for a writer.
-    handle = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    try:
+        handle = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    except ValueError as error:  # a null in the path
+        raise DamageError(f"cannot be read: {error}") from None
     try:
         status = os.fstat(handle)
         if not stat.S_ISREG(status.st_mode):

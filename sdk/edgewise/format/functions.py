@@ -8,6 +8,7 @@ from edgewise.format.tensors import Tensors
 from edgewise.format.values import want_unique
 from edgewise.ir.graph import Graph, Node, Value, input_value
 from edgewise.ir.op import Op
+from edgewise.types import TensorType
 
 
 class Functions:
@@ -52,6 +53,9 @@ class Functions:
             types = op.infer_all(tuple(None if v is None else v.type for v in inputs))
         except Exception as error:  # ops trust what they are given
             raise DamageError(f"{op.name} does not fit its inputs: {error}") from error
+        # An absent input that an op hands on would come out as no type at all.
+        if not all(isinstance(type_, TensorType) for type_ in types):
+            raise DamageError(f"{op.name} does not fit its inputs: one is missing")
         if len(types) != table.outputs:
             raise DamageError(
                 f"{op.name} has {len(types)} outputs, not {table.outputs}"

@@ -57,17 +57,21 @@ class Decoder:
         return self._table(start + _U32.unpack_from(self._data, start)[0], record, 0)
 
     def _table(self, at: int, record: type[_R], depth: int) -> _R:
-        if at & 3 or at + 4 > self._end or depth > MAX_DEPTH:
-            raise self._bad(at, record.__name__, depth)
+        if at & 3 or at + 4 > self._end:
+            raise self._bad(at, record.__name__)
+        if depth > MAX_DEPTH:
+            raise DamageError(f"tables are nested deeper than {MAX_DEPTH}")
         vtable = at - _I32.unpack_from(self._data, at)[0]
         key = vtable, record, at & 7
         plan = self._plans.get(key)
         if plan is None:
             plan = self._plans[key] = self._plan(vtable, record, at & 7)
         span, inline, names, references = plan
-        self._unspent -= span
-        if at + span > self._end or self._unspent < 0:
+        if at + span > self._end:
             raise self._bad(at, record.__name__)
+        self._unspent -= span
+        if self._unspent < 0:
+            raise self._again(at, record.__name__)
         made = record.__new__(record)
         values = made.__dict__
         values.update(zip(names, inline.unpack_from(self._data, at), strict=True))
@@ -104,11 +108,11 @@ class Decoder:
             raise self._bad(at, name)
         code = field.code or "I"
         count, size = _U32.unpack_from(data, at)[0], struct.calcsize("<" + code)
-        self._unspent -= 4 + count * size
-        if start + count * size > self._end or self._unspent < 0:
-            raise self._bad(at, name)
-        if start % min(size & -size, 8):
+        if start + count * size > self._end or start % min(size & -size, 8):
             raise self._bad(start, name)
+        self._unspent -= 4 + count * size
+        if self._unspent < 0:
+            raise self._again(at, name)
         if size == 1:
             return data[start : start + count]
         if field.kind == "struct":
@@ -128,9 +132,11 @@ class Decoder:
             return known
         self._want(at, 4, 4, name)
         start, length = at + 4, _U32.unpack_from(self._data, at)[0]
-        self._unspent -= 5 + length
-        if start + length >= self._end or self._unspent < 0:
+        if start + length >= self._end:
             raise self._bad(at, name)
+        self._unspent -= 5 + length
+        if self._unspent < 0:
+            raise self._again(at, name)
         if self._data[start + length]:
             raise DamageError(f"the text of {name} at byte {at} has no end")
         try:
@@ -144,13 +150,13 @@ class Decoder:
         if at < 0 or at + size > self._end or at % alignment:
             raise self._bad(at, what)
 
-    def _bad(self, at: int, what: str, depth: int = 0) -> DamageError:
-        """The error for a part that cannot be where it is said to be."""
-        if depth > MAX_DEPTH:
-            return DamageError(f"tables are nested deeper than {MAX_DEPTH}")
-        if self._unspent < 0:
-            return DamageError(f"{what} at byte {at} reads parts of the header again")
+    @staticmethod
+    def _bad(at: int, what: str) -> DamageError:
         return DamageError(f"{what} at byte {at} lies beyond the header or unaligned")
+
+    @staticmethod
+    def _again(at: int, what: str) -> DamageError:
+        return DamageError(f"{what} at byte {at} reads parts of the header again")
 
 
 def _layout(

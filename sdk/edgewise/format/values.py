@@ -19,7 +19,7 @@ def want_unique(what: str, names: Iterable[str]) -> None:
     for name in names:
         if not name or name in seen:
             why = "is given twice" if name else "is empty"
-            raise DamageError(f"the name {name!r} of a {what} {why}")
+            raise DamageError(f"the {what} name {name!r} {why}")
         seen.add(name)
 
 

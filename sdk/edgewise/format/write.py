@@ -31,8 +31,7 @@ def write(module: Module, path: str | os.PathLike[str]) -> None:
     """
     chunks = _chunks(module)
     try:
-        # Links are followed: the file they lead to is replaced, not the link.
-        _replace(Path(path).resolve(), chunks)
+        _replace(_target(path), chunks)
     except OSError as error:
         reason = error.strerror or error
         raise EdgewiseError(f"{path}: cannot be written: {reason}") from error
@@ -55,6 +54,14 @@ def _chunks(module: Module) -> list[Buffer]:
     for payload in flat.payloads:
         chunks += [payload, bytes(aligned(len(payload)) - len(payload))]
     return chunks
+
+
+def _target(path: str | os.PathLike[str]) -> Path:
+    """The file that links lead to: it is replaced, not the link."""
+    try:
+        return Path(path).resolve()
+    except (RuntimeError, ValueError) as error:  # links in a circle; a null
+        raise OSError(0, str(error)) from None
 
 
 def _replace(target: Path, chunks: Iterable[Buffer]) -> None:
