@@ -66,9 +66,11 @@ class DType(enum.Enum):
     @classmethod
     def of(cls, dtype: np.dtype[np.generic] | type) -> DType:
         """The element type of a numpy dtype."""
-        found = _FROM_NUMPY.get(np.dtype(dtype).name)
+        given = np.dtype(dtype)
+        # The name of a text type ends in its length.
+        found = DType.STRING if given.kind == "U" else _FROM_NUMPY.get(given.name)
         if found is None:
-            raise DTypeError(f"numpy type {np.dtype(dtype)} has no counterpart")
+            raise DTypeError(f"numpy type {given} has no counterpart")
         return found
 
 
@@ -102,9 +104,7 @@ _ML = {
     DType.U4: "uint4",
     DType.U2: "uint2",
 }
-_FROM_NUMPY = {name: dtype for dtype, name in (_NUMPY | _ML).items()} | {
-    "str": DType.STRING
-}
+_FROM_NUMPY = {name: dtype for dtype, name in (_NUMPY | _ML).items()}
 # A packed type (4 or 2 bits in a file) takes a byte an element in memory.
 _BITS = {
     dtype: 8 * np.dtype(name).itemsize

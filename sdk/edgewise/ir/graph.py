@@ -101,11 +101,10 @@ class Constant(Leaf, name="constant"):
 
     def __init__(self, array: Array) -> None:
         super().__init__()
-        frozen = np.ascontiguousarray(array).reshape(array.shape)
-        if frozen is array and frozen.flags.writeable:
-            frozen = frozen.copy()
-        if frozen.flags.owndata:
-            frozen.flags.writeable = False
+        # What nobody may write, such as a mapped file, is shared.
+        kept = array.copy() if array.flags.writeable else array
+        frozen = np.ascontiguousarray(kept).reshape(array.shape)
+        frozen.flags.writeable = False
         object.__setattr__(self, "array", frozen)
 
     array: Array

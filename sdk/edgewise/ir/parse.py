@@ -16,6 +16,7 @@ from edgewise.errors import EdgewiseError, ModelFormatError
 from edgewise.ir.graph import Constant, Graph, Input, Node, Value, Variable
 from edgewise.ir.module import Module, Role, VariableInfo
 from edgewise.ir.op import OPS, Array, AttributeValue, Field, Op
+from edgewise.ir.text import default_label
 from edgewise.types import DType, QuantParams, TensorType
 
 Arrays = Mapping[str, Array]
@@ -92,6 +93,9 @@ class _Reader:
 
     def finish(self) -> None:
         """File the graph that the lines were of."""
+        missing = sorted(set(self._inputs) - set(self._values))
+        if self._name and missing:
+            raise ModelFormatError("", f"graph {self._name}: no input {missing[0]}")
         if self._name:
             inputs = tuple(self._values[name] for name in self._inputs)
             self.functions[self._name] = Graph(
@@ -115,7 +119,7 @@ class _Reader:
     def _node(self, line: str) -> None:
         left, _, right = line.partition(" = ")
         outputs = _expression("{" + left + "}")
-        call, label = _expression(right), ""
+        call, label = _expression(right), None
         if isinstance(call, ast.BinOp):
             label = ast.literal_eval(call.right)
             call = call.left
@@ -123,7 +127,7 @@ class _Reader:
             raise TypeError("want values: types = op(inputs, attributes)")
         types = tuple(_type(node) for node in outputs.values)
         op, inputs = self._op(call, types)
-        node = Node(op, inputs, types, label)
+        node = Node(op, inputs, types, default_label(op) if label is None else label)
         for index, key in enumerate(outputs.keys):
             self._values[_identifier(key)] = Value(node, index)
 

@@ -19,10 +19,6 @@ from edgewise.ir.op import Op
 
 # Exporters round the numbers of a formula to float32.
 TOLERANCE = 1e-5
-COMMUTATIVE = frozenset(
-    {"add", "mul", "maximum", "minimum", "and", "or", "xor", "equal"}
-    | {"bitwise_and", "bitwise_or", "bitwise_xor"}
-)
 
 
 class Match(NamedTuple):
@@ -112,7 +108,7 @@ def _fit_inputs(pattern: Pattern, node: Node, so_far: Match) -> Iterator[Match]:
     if len(terms) != len(given):
         return
     yield from _fit_all(terms, given, so_far)
-    if node.op.name in COMMUTATIVE and len(terms) == 2 and given[0] != given[1]:
+    if node.op.commutative and len(terms) == 2 and given[0] != given[1]:
         yield from _fit_all(terms, given[::-1], so_far)
 
 

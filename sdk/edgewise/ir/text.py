@@ -8,8 +8,9 @@ Every line is one node, written like a call in Python::
       v2: f32[N, 5] = linear(v0, v1, None, columns=5, …) @ "fc"
       return {"y": v2}
 
-Inputs come first, then attributes by name; the label of a node follows ``@``.  Arrays
-that are long, or that numbers do not hold exactly, stand in a table beside the text.
+Inputs come first, then attributes by name; the label of a node follows ``@``, unless it
+is the key of an input or variable.  Arrays that are long, or that numbers do not hold
+exactly, stand in a table beside the text.
 """
 
 from __future__ import annotations
@@ -95,8 +96,13 @@ def _node(node: Node, names: dict[Value, str], table: _Table) -> str:
         f"{names[Value(node, index)]}: {type_text(type_)}"
         for index, type_ in enumerate(node.types)
     )
-    label = f" @ {node.label!r}" if node.label else ""
+    label = "" if node.label == default_label(node.op) else f" @ {node.label!r}"
     return f"{left} = {_call(node, names, table)}{label}"
+
+
+def default_label(op: Op) -> str:
+    """The label that a text leaves out."""
+    return op.key if isinstance(op, Input | Variable) else ""
 
 
 def _call(node: Node, names: dict[Value, str], table: _Table) -> str:
