@@ -7,19 +7,19 @@ what came down to it.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
 
 from edgewise.errors import ConfigError, ShapeError
-from edgewise.ir.graph import Constant, Graph, Input, Leaf, Node, Value, Variable
+from edgewise.ir.evaluate import bind, compute, evaluate
+from edgewise.ir.graph import Graph, Leaf, Value
 from edgewise.ir.module import Module
 from edgewise.ir.op import Array
 from edgewise.model import Model
 from edgewise.runtime.config import SessionConfig
-from edgewise.runtime.feeds import Inputs
 from edgewise.runtime.session import Session
 from edgewise.tools.text import table_text
 
@@ -88,14 +88,23 @@ def compare(
         tolerance: Difference that is still good, relative to the largest magnitude of
             the reference; integers must be equal.
     """
-    graph = _bound(model.module.functions["infer"], inputs)
-    nodes = [node for node in graph.nodes() if not isinstance(node.op, Leaf)]
-    made = [Value(node, i) for node in nodes for i in range(len(node.types))]
-    known = _leaves(model, graph, inputs)
-    known.update(zip(made, _run(model, graph, made, inputs), strict=True))
-    return Comparison(
-        tuple(row for node in nodes for row in _rows(node, known, tolerance))
-    )
+    graph = bind(model.module.functions["infer"], inputs)
+    made = [
+        Value(node, index)
+        for node in graph.nodes()
+        if not isinstance(node.op, Leaf)
+        for index in range(len(node.types))
+    ]
+    known = dict(zip(made, _run(model, graph, made, inputs), strict=True))
+    variables = _variables(model.module)
+    rows: list[Row] = []
+    for node in graph.nodes():
+        fed = tuple(None if value is None else known[value] for value in node.inputs)
+        for index, want in enumerate(compute(node, fed, inputs, variables)):
+            got = known.setdefault(Value(node, index), want)
+            if not isinstance(node.op, Leaf):
+                rows.append(_row(node.op.name, node.label, got, want, tolerance))
+    return Comparison(tuple(rows))
 
 
 def compare_with_onnxruntime(
@@ -129,32 +138,6 @@ def compare_with_onnxruntime(
     return Comparison(tuple(rows))
 
 
-def _leaves(
-    model: Model, graph: Graph, inputs: Mapping[str, Array]
-) -> dict[Value, Array]:
-    """Arrays of all values that no op of the graph computes."""
-    variables = _variables(model.module)
-    known: dict[Value, Array] = {}
-    for node in graph.nodes():
-        match node.op:
-            case Input(key=key):
-                known[Value(node)] = inputs[key]
-            case Variable(key=key):
-                known[Value(node)] = variables[key]
-            case Constant(array=array):
-                known[Value(node)] = array
-    return known
-
-
-def _bound(graph: Graph, inputs: Mapping[str, Array]) -> Graph:
-    """The graph at the sizes of the inputs: references take no symbols."""
-    wanted = Inputs(
-        [v.node.label for v in graph.inputs], [v.type for v in graph.inputs]
-    )
-    arrays = wanted.arrays(inputs)
-    return graph.bind(wanted.sizes(tuple(array.shape for array in arrays)))
-
-
 def _variables(module: Module) -> dict[str, Array]:
     """Variables as ``infer`` finds them; derived ones made by references."""
     arrays = {
@@ -164,30 +147,9 @@ def _variables(module: Module) -> dict[str, Array]:
         for key, info in module.variables.items()
     }
     prepare = module.functions.get("prepare")
-    if prepare is None:
-        return arrays
-    known: dict[Value, Array] = {}
-    for node in prepare.nodes():
-        for index, array in enumerate(_outputs(node, known, arrays)):
-            known[Value(node, index)] = array
-    return arrays | {key: known[value] for key, value in prepare.updates.items()}
-
-
-def _outputs(
-    node: Node, known: Mapping[Value, Array], variables: Mapping[str, Array]
-) -> tuple[Array, ...]:
-    """What a node of ``prepare`` gives, by its reference."""
-    match node.op:
-        case Variable(key=key):
-            return (variables[key],)
-        case Constant(array=array):
-            return (array,)
-    return _reference(node, known)
-
-
-def _reference(node: Node, known: Mapping[Value, Array]) -> tuple[Array, ...]:
-    result = node.op.reference(*(None if v is None else known[v] for v in node.inputs))
-    return result if isinstance(result, tuple) else (result,)
+    if prepare is not None:
+        arrays.update(evaluate(prepare, {}, arrays)[1])
+    return arrays
 
 
 def _run(
@@ -199,12 +161,6 @@ def _run(
     with Session(Model(model.module.with_function("infer", observed))) as session:
         results = session.run(dict(inputs))
     return [results[name] for name in names]
-
-
-def _rows(node: Node, known: Mapping[Value, Array], tolerance: float) -> Iterator[Row]:
-    for index, want in enumerate(_reference(node, known)):
-        got = known[Value(node, index)]
-        yield _row(node.op.name, node.label, got, want, tolerance)
 
 
 def _row(op: str, name: str, got: Array, want: Array, tolerance: float) -> Row:
