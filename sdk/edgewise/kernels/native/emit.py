@@ -31,10 +31,19 @@ def retarget(level: Level) -> None:
         codemodel="default",
     )
 
+    class Library(codegen.AOTCodeLibrary):
+        """Numba's, but not optimised helper by helper: ``emit`` does it once, later."""
+
+        def _optimize_functions(self, module):
+            module.data_layout = str(machine.target_data)
+
+        def _optimize_final_module(self):
+            """Nothing yet."""
+
     class Codegen(codegen.CPUCodegen):
         """Numba's, for another machine, and without an engine to run the code."""
 
-        _library_class = codegen.AOTCodeLibrary
+        _library_class = Library
         fused = level.fused
 
         def _init(self, module):  # noqa: ARG002 - the signature is Numba's
