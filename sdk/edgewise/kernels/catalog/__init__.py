@@ -12,5 +12,6 @@ from edgewise.kernels.catalog import matmul as matmul
 from edgewise.kernels.catalog import norm as norm
 from edgewise.kernels.catalog import pack as pack
 from edgewise.kernels.catalog import pool as pool
-from edgewise.kernels.catalog import reduce as reduce
+from edgewise.kernels.catalog import quantize as quantize
 from edgewise.kernels.catalog import recurrent as recurrent
+from edgewise.kernels.catalog import reduce as reduce

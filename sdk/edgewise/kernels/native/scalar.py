@@ -61,6 +61,20 @@ with_sign = _f64_intrinsic("copysign", 2)
 
 
 @intrinsic
+def nearest_f32(context, x):
+    """The nearest whole number, ties to even."""
+
+    def generate(_, builder, __, args):
+        name, kind = "llvm.rint.f32", ir.FloatType()
+        function = builder.module.globals.get(name) or ir.Function(
+            builder.module, ir.FunctionType(kind, [kind]), name
+        )
+        return builder.call(function, args)
+
+    return types.float32(types.float32), generate
+
+
+@intrinsic
 def f64_bits(context, x):
     """The bits of a float64."""
 

@@ -1,0 +1,78 @@
+"""Real numbers to small integers and back; scale and zero point broadcast.
+
+Words: x, scale, zero point, y, then a walk over x and the scales.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from edgewise.kernels.native.abi import OK, f32, helper, i8, i32, u8
+from edgewise.kernels.native.scalar import nearest_f32
+from edgewise.kernels.native.walk import end_item, first_item, offset_2, row_span
+
+FAR = np.float32(1e6)  # beyond any result, and exact in int32
+
+
+@helper
+def steps(x, scale):
+    """``x / scale`` as a whole number, ties to even; 0 for NaN."""
+    v = nearest_f32(x / scale)
+    v = FAR if v > FAR else v
+    v = -FAR if v < -FAR else v
+    return np.int32(v) if v == v else np.int32(0)
+
+
+def quantize(pointer, low, high):
+    """A kernel that writes integers from ``low`` to ``high``."""
+
+    def kernel(args, begin, end, worker):
+        inner, step_x, step = args[8], args[10], args[11]
+        for item in range(first_item(args, 4, begin), end_item(args, 4, end)):
+            row, start, count = row_span(args, 4, item)
+            at_x, at = offset_2(args, 4, row)
+            x = f32(args[0] + 4 * (at_x + start * step_x))
+            scale, zero = f32(args[1] + 4 * at), pointer(args[2] + at)
+            y = pointer(args[3] + row * inner + start)
+            if step == 0:
+                s, z = scale[0], np.int32(zero[0])
+                for j in range(count):
+                    q = np.int32(steps(x[j], s) + z)
+                    y[j] = min(max(q, np.int32(low)), np.int32(high))
+            else:
+                for j in range(count):
+                    z = np.int32(zero[start + j])
+                    q = np.int32(steps(x[j], scale[start + j]) + z)
+                    y[j] = min(max(q, np.int32(low)), np.int32(high))
+        return OK
+
+    return kernel
+
+
+def dequantize(pointer, size, real):
+    """A kernel that computes in ``real``, in which differences are exact."""
+
+    def kernel(args, begin, end, worker):
+        inner, step_q, step = args[8], args[10], args[11]
+        for item in range(first_item(args, 4, begin), end_item(args, 4, end)):
+            row, start, count = row_span(args, 4, item)
+            at_q, at = offset_2(args, 4, row)
+            q = pointer(args[0] + size * (at_q + start * step_q))
+            scale, zero = f32(args[1] + 4 * at), pointer(args[2] + size * at)
+            y = f32(args[3] + 4 * (row * inner + start))
+            for j in range(count):
+                k = (start + j) * step
+                moved = np.int64(q[j]) - np.int64(zero[k])
+                y[j] = np.float32(real(moved) * real(scale[k]))
+        return OK
+
+    return kernel
+
+
+EXPORTS = {
+    "quantize_i8": quantize(i8, -128, 127),
+    "quantize_u8": quantize(u8, 0, 255),
+    "dequantize_i8": dequantize(i8, 1, np.float32),
+    "dequantize_u8": dequantize(u8, 1, np.float32),
+    "dequantize_i32": dequantize(i32, 4, np.float64),
+}
