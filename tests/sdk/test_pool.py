@@ -212,6 +212,20 @@ def test_the_interpreter_ends_while_a_daemon_thread_is_in_a_run(threads: int) ->
     run_script(body)
 
 
+@pytest.mark.parametrize("threads", [1, 2])
+def test_an_exit_handler_may_still_run_and_close_a_session(threads: int) -> None:
+    body = f"""
+    import atexit
+    def report():
+        print(keep(data).tobytes() == wanted)
+        keep.close()
+    atexit.register(report)  # before the session: so it is called after its own end
+    keep = session({threads})
+    wanted = keep(data).tobytes()
+    """
+    assert run_script(body) == "True"
+
+
 def test_workers_stay_on_the_cores_that_were_chosen() -> None:
     body = """
     cpu = max(os.sched_getaffinity(0))

@@ -41,13 +41,17 @@ def arrange(blocks: Sequence[Block]) -> Layout:
     live = live_bytes(blocks)
     bound = max(live, default=0)
     padded = [-(-block.size // ALIGNMENT) * ALIGNMENT for block in blocks]
+    least = max(
+        live_bytes([b._replace(size=p) for b, p in zip(blocks, padded, strict=True)]),
+        default=0,
+    )
     layouts = []
     for order in ORDERS:
         ranking = order(blocks, live)
         offsets = _place(blocks, padded, sorted(range(len(blocks)), key=ranking))
         size = max(map(sum, zip(offsets, padded, strict=True)), default=0)
         layouts.append(Layout(offsets, size, bound))
-        if size < bound + ALIGNMENT:
+        if size == least:
             break
     return min(layouts, key=lambda layout: layout.size)
 

@@ -58,13 +58,16 @@ class _Crew:
     def dismiss(self) -> None:
         """Stop and join the workers; before that, their words must not be freed.
 
-        A run that another thread is in ends first, as the lock is held during runs.
+        A run that another thread is in ends first, as the lock is held during runs. It
+        stays held: at the interpreter's exit a later run finds the pool busy, for good.
         """
-        with self.lock:
-            self.native.stop(self.address)
-            for thread in self.threads:
+        self.lock.acquire()
+        self.native.stop(self.address)
+        for thread in self.threads:
+            # A collection may happen to run in a worker that is only just starting.
+            if thread is not threading.current_thread():
                 thread.join()
-            self.threads.clear()
+        self.threads.clear()
 
 
 class Pool:

@@ -6,6 +6,7 @@ import os
 import threading
 import weakref
 from collections.abc import Mapping
+from contextlib import AbstractContextManager
 from types import TracebackType
 from typing import Any, Protocol, Self, TypeAlias
 
@@ -171,15 +172,33 @@ class _Turn:
     __slots__ = ("__weakref__", "lock")
 
     def __init__(self) -> None:
-        self.lock = threading.Lock()
+        self.renew()
         _turns.add(self)
 
-    def end(self) -> None:
-        """Wait for the last run and allow no other: its memory is about to go.
+    def renew(self) -> None:
+        """Forget who has the turn: in a forked child that thread does not exist."""
+        self.lock: AbstractContextManager[object] = threading.Lock()
 
-        At the interpreter's exit a daemon thread may be inside one.
+    def end(self) -> None:
+        """Wait for the last run, and let no thread begin another.
+
+        At the interpreter's exit a daemon thread may be inside one, and all memory is
+        about to go.
         """
-        self.lock.acquire()
+        self.lock.__enter__()  # taken, never to be given back
+        self.lock = _Over()
+
+
+class _Over:
+    """The lock of a session whose interpreter is ending."""
+
+    def __enter__(self) -> None:
+        """Pass the main thread, which is in an exit handler; hold all others."""
+        if threading.current_thread() is not threading.main_thread():
+            threading.Event().wait()
+
+    def __exit__(self, *error: object) -> None:
+        """Nothing was taken."""
 
 
 _turns: weakref.WeakSet[_Turn] = weakref.WeakSet()
@@ -188,7 +207,7 @@ _turns: weakref.WeakSet[_Turn] = weakref.WeakSet()
 def _after_fork() -> None:
     """A thread that held a lock is not there to give it back."""
     for turn in list(_turns):
-        turn.lock = threading.Lock()
+        turn.renew()
 
 
 os.register_at_fork(after_in_child=_after_fork)
