@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from pathlib import Path
 from typing import NamedTuple, Protocol, Self, runtime_checkable
 
 from edgewise.errors import EdgewiseError, InternalError
@@ -52,13 +51,13 @@ class Model:
 
     __slots__ = ("module", "path")
 
-    def __init__(self, module: Module, path: Path | None = None) -> None:
+    def __init__(self, module: Module, path: str | None = None) -> None:
         self.module, self.path = module, path
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Self:
         """``edgewise.load``."""
-        return cls(read(path), Path(path))
+        return cls(read(path), os.fspath(path))
 
     @property
     def inputs(self) -> tuple[TensorInfo, ...]:
@@ -117,7 +116,7 @@ def load(path: str | os.PathLike[str]) -> Model:
     Raises:
         ModelFormatError: The file cannot be read, is damaged, or is too new.
     """
-    return Model(read(path), Path(path))
+    return Model.load(path)
 
 
 def _info(name: str, type_: TensorType) -> TensorInfo:

@@ -75,7 +75,7 @@ def test_a_model_is_the_same_after_save_and_load(tmp_path: Path) -> None:
     model.save(path)
     ew.check(path)
     for again in (ew.load(path), ew.load(str(path)), ew.Model.load(path)):
-        assert again.path == path
+        assert again.path == str(path)
         assert write_bytes(again.module) == write_bytes(model.module)
 
 
