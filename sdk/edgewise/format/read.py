@@ -38,8 +38,8 @@ class Stamp(Record):
 def read(path: str | os.PathLike[str]) -> Module:
     """The module in a file; its arrays are views of the map.
 
-    Replacing the file is safe; whoever cuts it short while it is mapped stops the process
-    that reads beyond its end.
+    Replacing the file is safe; whoever cuts it short while it is mapped stops the
+    process that reads beyond its end.
 
     Raises:
         ModelFormatError: The file cannot be opened, is damaged, or is too new.
