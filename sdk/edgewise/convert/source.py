@@ -13,7 +13,7 @@ from google.protobuf.message import (  # type: ignore[import-untyped]  # has no 
 from edgewise.errors import ModelFormatError
 
 MODEL_SUFFIX = ".onnx"
-NEWEST_OPSET = 24  # the newest whose operator texts the importer was written from
+NEWEST_OPSET = 28  # the newest whose operator texts the importer was written from
 MAIN_DOMAINS = ("", "ai.onnx")
 
 Source: TypeAlias = "str | Path | bytes | onnx.ModelProto"

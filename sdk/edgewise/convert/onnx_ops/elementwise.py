@@ -127,7 +127,7 @@ def _pow(ctx: OpContext) -> Value:
 @onnx_op("Mod")
 def _mod(ctx: OpContext) -> Value:
     fmod = bool(ctx.attribute("fmod", 0))
-    if ctx[0].type.dtype.is_float and not fmod:
+    if ctx[0].type.dtype.is_float and not fmod and ctx.opset < 28:
         raise ctx.malformed("floats need fmod=1")
     return ctx.emit(Mod(fmod), ctx[0], ctx[1])
 
@@ -171,12 +171,25 @@ def _cast_like(ctx: OpContext) -> Value:
 
 
 def _cast_to(ctx: OpContext, dtype: DType) -> Value:
-    ctx.ignore("round_mode")  # speaks of one 8-bit type, which nothing here makes
-    if not ctx.attribute("saturate", 1):
-        raise ctx.unsupported("wraps into infinity (saturate=0)", "use saturate=1")
-    if ctx[0].type.dtype is dtype:
-        return ctx[0]
-    return ctx.emit(Cast(dtype.value), ctx[0])
+    x, saturate = ctx[0], ctx.attribute("saturate", 1)
+    ctx.ignore("round_mode")  # speaks of powers of two, which are refused
+    if x.type.dtype is dtype:
+        return x
+    if dtype is DType.F8E8M0FNU:
+        raise ctx.unsupported("rounds to powers of two", "cast to another type")
+    limit = _LARGEST.get(dtype)
+    if limit is not None and saturate and x.type.dtype.is_float:
+        x = ctx.emit(Clip(-limit, limit), x)
+    return ctx.emit(Cast(dtype.value), x)
+
+
+# The largest number of each 8-bit type: what lies beyond becomes that, not infinity.
+_LARGEST = {
+    DType.F8E4M3FN: 448.0,
+    DType.F8E4M3FNUZ: 240.0,
+    DType.F8E5M2: 57344.0,
+    DType.F8E5M2FNUZ: 57344.0,
+}
 
 
 @onnx_op("Clip")

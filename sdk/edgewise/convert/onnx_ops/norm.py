@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from edgewise.convert.context import OpContext
-from edgewise.convert.onnx_ops.registry import onnx_op
+from edgewise.convert.onnx_ops.registry import Outputs, onnx_op
 from edgewise.convert.onnx_ops.spatial import channels_last
 from edgewise.dims import product
 from edgewise.ir.graph import Value
 from edgewise.ops.binary import Add, Div, Mul, Sub
+from edgewise.ops.choose import Where
+from edgewise.ops.logic import Equal
 from edgewise.ops.norm import (
     BatchNorm,
     GroupNorm,
@@ -20,7 +22,7 @@ from edgewise.ops.norm import (
 )
 from edgewise.ops.reduce import ReduceL1, ReduceL2, ReduceMean
 from edgewise.ops.shape import Expand, Reshape
-from edgewise.ops.unary import Sqrt
+from edgewise.ops.unary import Reciprocal, Sqrt
 
 
 @onnx_op("BatchNormalization")
@@ -78,13 +80,25 @@ def _flat_image(ctx: OpContext, apply: Callable[[Value], Value]) -> Value:
 
 
 @onnx_op("LayerNormalization", since=17)
-def _layer_norm(ctx: OpContext) -> Value:
+def _layer_norm(ctx: OpContext) -> Outputs:
     ctx.ignore("stash_type")
     axis = ctx.axis(ctx[0].type.rank, -1)
     op = LayerNorm(axis, ctx.attribute("epsilon", 1e-5))
     wanted = ctx[0].type.shape[axis:]
     scale, shift = (_whole_shape(ctx, i, wanted) for i in (1, 2))
-    return ctx.emit(op, ctx[0], scale, shift)
+    y = ctx.emit(op, ctx[0], scale, shift)
+    return y if len(ctx.node.output) == 1 else (y, *_moments(ctx, op))
+
+
+def _moments(ctx: OpContext, op: LayerNorm) -> tuple[Value, Value]:
+    """Mean and inverse standard deviation, for those who ask."""
+    x = ctx[0]
+    average = ReduceMean(tuple(range(op.axis, x.type.rank)), True)
+    mean = ctx.emit(average, x)
+    off = ctx.emit(Sub(), x, mean)
+    variance = ctx.emit(average, ctx.emit(Mul(), off, off))
+    spread = ctx.emit(Sqrt(), ctx.emit(Add(), variance, ctx.like(op.eps, x)))
+    return mean, ctx.emit(Reciprocal(), spread)
 
 
 @onnx_op("RMSNormalization", since=23)
@@ -122,7 +136,10 @@ def _lp_norm(ctx: OpContext) -> Value:
     if p not in (1, 2):
         raise ctx.malformed(f"p={p}; want 1 or 2")
     reduce = ReduceL1((axis,), True) if p == 1 else ReduceL2((axis,), True)
-    return ctx.emit(Div(), ctx[0], ctx.emit(reduce, ctx[0]))
+    norm = ctx.emit(reduce, ctx[0])
+    # What has no length stays zero.
+    none = ctx.emit(Equal(), norm, ctx.like(0, norm))
+    return ctx.emit(Div(), ctx[0], ctx.emit(Where(), none, ctx.like(1, norm), norm))
 
 
 @onnx_op("MeanVarianceNormalization", since=9)

@@ -12,6 +12,7 @@ from edgewise.ops.choose import Cast, Clip
 from edgewise.ops.create import Fill
 from edgewise.ops.quantize import Dequantize, Quantize
 from edgewise.ops.reduce import ReduceMax, ReduceMin
+from edgewise.ops.shape import Reshape
 from edgewise.ops.unary import Neg, Round
 from edgewise.types import DType
 
@@ -44,7 +45,8 @@ def _axis(ctx: OpContext) -> int:
 def _zero(ctx: OpContext, dtype: DType) -> Value:
     zero = ctx.optional(2)
     if zero is not None:
-        return zero
+        shape = ctx[1].type.shape
+        return zero if zero.type.shape == shape else ctx.emit(Reshape(shape), zero)
     return ctx.emit(Fill(ctx[1].type.shape), ctx.constant(np.zeros((), dtype.numpy)))
 
 
