@@ -126,9 +126,9 @@ def test_mutants_are_read_or_refused() -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("seed", range(2, 42))
+@pytest.mark.parametrize("seed", range(2, 12))
 def test_many_more_mutants_are_read_or_refused(seed: int) -> None:
-    mutants(10_000, seed)
+    mutants(5000, seed)
 
 
 @pytest.mark.parametrize(
