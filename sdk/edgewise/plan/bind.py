@@ -34,7 +34,8 @@ def bind(
                 for number in reads
             ):
                 continue
-            op = ops[index] = node.op.bind(sizes)
+            op = node.op.bind(sizes) if flat.symbolic[index] else node.op
+            ops[index] = op
             inputs = tuple(None if n == ABSENT else types[n] for n in reads)
             for number, type_ in zip(
                 flat.writes[index], op.infer_all(inputs), strict=True

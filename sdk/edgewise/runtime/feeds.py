@@ -1,4 +1,4 @@
-"""Arrays from the caller: checked, contiguous, and the sizes they imply."""
+"""Arrays from the caller: the right names and element types, contiguous."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 
-from edgewise.dims import Dim, bind, symbols
 from edgewise.errors import DTypeError, ShapeError
 from edgewise.ir.op import Array
 from edgewise.types import TensorType
@@ -68,43 +67,6 @@ class Inputs:
         if unknown:
             raise ShapeError(f"{unknown[0]!r} is not an input; want inputs {wanted}")
 
-    def sizes(self, shapes: Shapes) -> dict[str, Dim]:
-        """A size for every symbol of the inputs.
-
-        Raises:
-            ShapeError: A rank or a size does not fit, or one symbol would have two.
-        """
-        sizes: dict[str, Dim] = {}
-        for name, type_, shape in zip(self.names, self.types, shapes, strict=True):
-            if len(shape) != type_.rank:
-                raise _misfit(name, shape, type_, f"{type_.rank} axes")
-            for wanted, given in zip(type_.shape, shape, strict=True):
-                if isinstance(wanted, int) and wanted != given:
-                    raise _misfit(name, shape, type_, f"size {wanted}, not {given}")
-                known = sizes.get(str(wanted))
-                if known is not None and known != given:
-                    reason = f"{wanted} = {known} as in the inputs before, not {given}"
-                    raise _misfit(name, shape, type_, reason)
-                if str(wanted) in symbols(wanted):
-                    sizes[str(wanted)] = given
-        self._check_expressions(shapes, sizes)
-        return sizes
-
-    def _check_expressions(self, shapes: Shapes, sizes: Mapping[str, Dim]) -> None:
-        """Sizes such as ``2*T + 1`` can only be checked when ``T`` is known."""
-        for name, type_, shape in zip(self.names, self.types, shapes, strict=True):
-            for wanted, given in zip(type_.shape, shape, strict=True):
-                bound = bind(wanted, sizes)
-                if bound != given:
-                    reason = f"size {wanted} = {bound}, not {given}"
-                    raise _misfit(name, shape, type_, reason)
-
-
-def _misfit(
-    name: str, shape: tuple[int, ...], type_: TensorType, want: str
-) -> ShapeError:
-    return ShapeError(f"input {name!r}: got shape {list(shape)}; want {type_} ({want})")
-
 
 def _contiguous(array: Array) -> Array:
     return np.require(array, requirements=("C", "A"))
@@ -128,7 +90,10 @@ def _convert(name: str, given: object, dtype: np.dtype[Any]) -> Array:
             fitted = array.astype(dtype)
         if _equal(fitted, array):
             return fitted
-        raise DTypeError(f"input {name!r}: got {given!r}; want values exact in {dtype}")
+        raise DTypeError(
+            f"input {name!r}: got {type(given).__name__} of {array.dtype}, not all of it"
+            f" exact in {dtype}; want an array of {dtype}"
+        )
     raise DTypeError(f"input {name!r}: got {array.dtype}; want {dtype}")
 
 

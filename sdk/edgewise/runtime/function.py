@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 from edgewise.ir.graph import Graph, Input
 from edgewise.ir.op import Array
+from edgewise.ir.sizes import solve
 from edgewise.plan.flat import Flat
 from edgewise.plan.plan import make_plan
 from edgewise.runtime.executable import Executable, RunSteps
@@ -56,7 +57,7 @@ class Function:
         max_plans: int = 1,
         direct: Collection[str] = (),
     ) -> None:
-        self.flat = Flat(graph)
+        self._graph, self.flat = graph, Flat(graph)
         names = [v.op.key for v in graph.inputs if isinstance(v.op, Input)]
         self.inputs = Inputs(names, [value.type for value in graph.inputs])
         self.largest: Executable | None = None
@@ -72,7 +73,7 @@ class Function:
         return ready
 
     def _plan(self, shapes: Shapes) -> Executable:
-        sizes = self.inputs.sizes(shapes)
+        sizes = solve(self._graph, dict(zip(self.inputs.names, shapes, strict=True)))
         space = self._workspace
         plan = make_plan(self.flat, sizes, workers=space.threads, direct=self._direct)
         ready = Executable(
