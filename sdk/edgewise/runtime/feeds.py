@@ -91,7 +91,7 @@ def _convert(name: str, given: object, dtype: np.dtype[Any]) -> Array:
         if _equal(fitted, array):
             return fitted
         raise DTypeError(
-            f"input {name!r}: got {type(given).__name__} of {array.dtype}, not all of it"
+            f"input {name!r}: got {type(given).__name__} of {array.dtype}, not all"
             f" exact in {dtype}; want an array of {dtype}"
         )
     raise DTypeError(f"input {name!r}: got {array.dtype}; want {dtype}")
