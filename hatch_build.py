@@ -1,0 +1,61 @@
+"""Build the kernel library into wheels and editable installs."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+from hatchling.builders.hooks.plugin.interface import BuildHookInterface
+
+SOURCES = Path(__file__).parent / "sdk"
+LIBRARIES = SOURCES / "edgewise" / "lib"
+BUILDER = "edgewise.kernels.native.build"
+
+
+class KernelLibrary(BuildHookInterface):  # type: ignore[type-arg]  # hatchling's own
+    """Compiles the kernels for the processor at hand.
+
+    Options of the hook: ``all-levels``: compile for every processor level of this
+    architecture, as a release does.
+    """
+
+    PLUGIN_NAME = "custom"
+
+    def dependencies(self) -> list[str]:
+        """What only the build needs; a linker where the machine has none."""
+        linker = [] if shutil.which("cc") else ["ziglang"]
+        return ["numba>=0.68,<0.69", *linker]
+
+    def initialize(self, version: str, build_data: dict[str, Any]) -> None:
+        """Compile, and mark the wheel as one for this platform."""
+        del version
+        sys.path.insert(0, str(SOURCES))
+        from edgewise.kernels import levels  # noqa: PLC0415 - just made importable
+
+        target = levels.host_target()
+        wanted = [levels.host_level()]
+        if self.config.get("all-levels"):
+            wanted = list(levels.levels_of(target))
+        built = {_build(level.name) for level in wanted}
+        for other in set(LIBRARIES.glob("*.so")) - built:
+            other.unlink()
+        build_data["pure_python"] = False
+        # No symbol of the library names a version of libc, so any will do.
+        machine = target.partition("-")[0]
+        build_data["tag"] = f"py3-none-manylinux_2_17_{machine}"
+
+
+def _build(level: str) -> Path:
+    """Compile in a process of its own: Numba is changed for good by it."""
+    output = LIBRARIES / f"kernels-{level}.so"
+    path = os.pathsep.join(
+        [str(SOURCES), *filter(None, [os.environ.get("PYTHONPATH")])]
+    )
+    command = [sys.executable, "-m", BUILDER, "--level", level, "-o", str(output)]
+    environment = os.environ | {"PYTHONPATH": path}
+    subprocess.run(command, check=True, env=environment, stdout=sys.stderr)
+    return output
