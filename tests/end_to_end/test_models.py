@@ -23,6 +23,7 @@ MODELS = (
     "vit_tiny_patch16_224",
     "gru_kws",
 )
+SMALL = {"squeezenet1_1", "ds_cnn_kws", "gru_kws"}
 BUILD = Path(__file__).parents[2] / "benchmarks" / "models" / "build.py"
 # Tens of layers of float32 sums of up to some thousand terms, in another order.
 RELATIVE = 1e-4
@@ -122,9 +123,15 @@ def test_any_number_of_threads_gives_the_same_bits(pair: tuple[Path, Path]) -> N
         np.testing.assert_array_equal(result, results[0])
 
 
+@pytest.mark.parametrize(
+    "pair",
+    [
+        name if name in SMALL else pytest.param(name, marks=pytest.mark.slow)
+        for name in MODELS
+    ],
+    indirect=True,
+)
 def test_every_op_agrees_with_its_reference(pair: tuple[Path, Path]) -> None:
-    if pair[0].stem not in {"ds_cnn_kws", "gru_kws"}:
-        pytest.skip("the references of large models take minutes")
     model = ew.load(pair[1])
     report = ew.compare(model, random_inputs(model, sizes=sizes(model)))
     assert len(report.rows) > 1
