@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import hashlib
 from pathlib import Path
 
 from edgewise import errors
@@ -18,8 +17,16 @@ _COMMON = (KERNELS / "levels.py", NATIVE / "emit.py", Path(errors.__file__))
 
 def library_hash() -> int:
     """What ``ew_abi()`` of a library built from the sources here returns."""
-    files = [*_COMMON, *NATIVE.glob("*.py"), *(KERNELS / "catalog").glob("*.py")]
-    return int.from_bytes(_digest(sorted(files))[:8], "little", signed=True)
+    return int.from_bytes(_digest(sorted(_library_files()))[:8], "little", signed=True)
+
+
+def changed() -> float:
+    """When one of the sources changed last, in seconds since the epoch."""
+    return max(file.stat().st_mtime for file in _library_files())
+
+
+def _library_files() -> list[Path]:
+    return [*_COMMON, *NATIVE.glob("*.py"), *(KERNELS / "catalog").glob("*.py")]
 
 
 def object_key(module: str, level: Level) -> str:
@@ -32,6 +39,8 @@ def object_key(module: str, level: Level) -> str:
 
 
 def _digest(files: list[Path], more: str = "") -> bytes:
+    import hashlib  # noqa: PLC0415 - 8 ms that a library newer than its sources saves
+
     total = hashlib.sha256(more.encode())
     for file in files:
         total.update(file.name.encode() + b"\0" + file.read_bytes() + b"\0")

@@ -91,8 +91,10 @@ def load(progress: Progress | None = None) -> Library:
 @functools.cache
 def _load(level: str, progress: Progress) -> Library:
     shipped = packaged(level)
-    if shipped.exists() and not CHECKOUT:
-        return Library(shipped)
+    if shipped.exists():
+        stale = CHECKOUT and sources.changed() > shipped.stat().st_mtime
+        if not stale:
+            return Library(shipped)
     wanted = sources.library_hash()
     for path in (shipped, cached(level, wanted)):
         if path.exists():
