@@ -19,7 +19,8 @@ def summary(graph: Graph, variables: Mapping[str, VariableInfo]) -> str:
     nodes = [node for node in graph.nodes() if not isinstance(node.op, Leaf)]
     macs = _macs(graph)
     rows = [HEAD]
-    for node, work in zip(nodes, macs or [None] * len(nodes), strict=True):
+    each: Sequence[int | None] = [None] * len(nodes) if macs is None else macs
+    for node, work in zip(nodes, each, strict=True):
         outputs = ", ".join(map(str, node.types))
         parameters = _count(variables[key] for key in _read_by(node))
         rows.append((node.op.name, node.label, outputs, f"{parameters:,}", _text(work)))

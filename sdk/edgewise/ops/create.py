@@ -44,6 +44,9 @@ class Arange(Op, name="arange"):
     def infer(self) -> TensorType:
         if isinstance(self.count, int) and self.count < 0:
             raise self.refuse((), f"a count from 0 on, not {self.count}")
+        ends = (self.start, self.start + self.step * self.count)
+        if any(isinstance(end, int) and abs(end) >= 2**63 for end in ends):
+            raise self.refuse((), f"numbers of 64 bits: {self}")
         return TensorType(DType.I64, (self.count,))
 
     def reference(self) -> Array:

@@ -30,6 +30,8 @@ class _PerImage(Op):
     def infer(self, x: TensorType, scale: TensorType, shift: TensorType) -> TensorType:
         same_dtype(self, x, scale, shift)
         want(self, (x,), FLOATS)
+        if self.parts < 0:
+            raise self.refuse((x,), "one group of channels or more")
         if x.rank < 3 or not may_equal(_remainder(x.shape[-1], self.parts), 0):
             raise self.refuse((x,), "[N, ..., C], channels in equal groups")
         want_shape(self, "scale", scale, x.shape[-1])
@@ -72,7 +74,7 @@ class GroupNorm(_PerImage, name="group_norm"):
 
     @property
     def parts(self) -> int:
-        return self.groups
+        return self.groups or -1
 
     @staticmethod
     def samples() -> Iterator[Sample]:

@@ -111,7 +111,7 @@ class GatherNd(Op, name="gather_nd"):
         want(self, (indices,), INDICES)
         batch = self.batch_dims
         depth = indices.shape[-1] if indices.rank > batch else x.rank + 1
-        if not isinstance(depth, int) or batch + depth > x.rank:
+        if batch < 0 or not isinstance(depth, int) or batch + depth > x.rank:
             raise self.refuse((x, indices), "no more indices than axes")
         if not all(map(may_equal, x.shape[:batch], indices.shape[:batch])):
             raise self.refuse((x, indices), f"{batch} equal batch axes")

@@ -45,6 +45,8 @@ class PackPanels(Op, name="pack_panels"):
     batch: int = 0
 
     def infer(self, w: TensorType) -> TensorType:
+        if self.groups < 1 or self.batch < 0:
+            raise self.refuse((w,), f"groups >= 1 and batch >= 0: {self}")
         if sorted(self.axes) != list(range(w.rank)) or self.batch >= w.rank:
             raise self.refuse((w,), f"{len(self.axes)} axes, the last not a batch")
         batch, reduced, columns = self._split(w.shape)
