@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any, cast
 
 from edgewise.ir.graph import Constant, Value, Variable
+from edgewise.ir.op import Op
 from edgewise.ir.pattern import a
 from edgewise.ops.activation import (
     Elu,
@@ -113,21 +114,65 @@ def added(product: Value, other: Value, root: Value) -> Value | None:
     if not parts.linear or parts.residual is not None or product.type != root.type:
         return None
     row = _row(other, parts)
-    if row is not None and parts.shift is None:
-        return parts.value(shift=row)
+    if row is not None:
+        return parts.value(shift=_combined(Add(), parts.shift, row))
     return parts.value(residual=other) if other.type == product.type else None
 
 
 @rule(a(Mul, a(PRODUCTS, name="product"), "other", name="root"))
 def scaled(product: Value, other: Value, root: Value) -> Value | None:
-    """A factor per channel behind a product without a shift."""
+    """A factor per channel behind a product."""
     parts = _Product(product)
     if not parts.linear or parts.residual is not None or product.type != root.type:
         return None
     row = _row(other, parts)
-    if row is None or parts.scale is not None or parts.shift is not None:
+    if row is None:
         return None
-    return parts.value(scale=row)
+    shift = None if parts.shift is None else Mul()(parts.shift, row)
+    return parts.value(scale=_combined(Mul(), parts.scale, row), shift=shift)
+
+
+def _combined(op: Op, a: Value | None, b: Value) -> Value:
+    return b if a is None else op(a, b)
+
+
+@rule(
+    a(
+        (Add, Mul),
+        a(ScaleShift, "x", "scale", "shift", name="inner"),
+        "other",
+        name="root",
+    )
+)
+def channelwise(
+    x: Value,
+    scale: Value | None,
+    shift: Value | None,
+    inner: Value,
+    other: Value,
+    root: Value,
+) -> Value | None:
+    """A factor or a term per channel behind another."""
+    op, row = inner.op, _along(other, inner)
+    if row is None or not isinstance(op, ScaleShift):
+        return None
+    if isinstance(root.op, Add):
+        return op(x, scale, _combined(Add(), shift, row))
+    shift = None if shift is None else Mul()(shift, row)
+    return op(x, _combined(Mul(), scale, row), shift)
+
+
+def _along(value: Value, scaled: Value) -> Value | None:
+    """``value`` as one number for each slice of a scale and shift."""
+    op, rank = scaled.op, scaled.type.rank
+    if not isinstance(op, ScaleShift) or value.type.rank > rank:
+        return None
+    shape = (*(1,) * (rank - value.type.rank), *value.type.shape)
+    size = scaled.type.shape[op.axis]
+    others = (*shape[: op.axis], *shape[op.axis + 1 :])
+    if shape[op.axis] != size or any(n != 1 for n in others) or not _stored(value):
+        return None
+    return value if value.type.rank == 1 else Reshape((size,))(value)
 
 
 def _row(value: Value, parts: _Product) -> Value | None:
@@ -135,12 +180,16 @@ def _row(value: Value, parts: _Product) -> Value | None:
     shape = value.type.shape
     if not shape or shape[-1] != parts.channels or any(n != 1 for n in shape[:-1]):
         return None
-    source = value
-    while isinstance(source.op, Reshape) and source.node.inputs[0] is not None:
-        source = source.node.inputs[0]
-    if not isinstance(source.op, Variable | Constant):
+    if not _stored(value):
         return None
     return value if len(shape) == 1 else Reshape(shape[-1:])(value)
+
+
+def _stored(value: Value) -> bool:
+    """Whether it is a variable or a constant, perhaps in another shape."""
+    while isinstance(value.op, Reshape) and value.node.inputs[0] is not None:
+        value = value.node.inputs[0]
+    return isinstance(value.op, Variable | Constant)
 
 
 @rule(
@@ -205,4 +254,4 @@ RULES = (
     activation,
 )
 # After those, so that a norm behind a product is never taken for one on its own.
-LATE_RULES = (batch_norm,)
+LATE_RULES = (batch_norm, channelwise)

@@ -142,6 +142,10 @@ def _half_pixel(i: Array, scale: float, _size: int, _count: int) -> Array:
     return np.asarray((i + 0.5) / scale - 0.5)
 
 
+def _tf_half_pixel(i: Array, scale: float, _size: int, _count: int) -> Array:
+    return np.asarray((i + 0.5) / scale)
+
+
 def _pytorch_half_pixel(i: Array, scale: float, size: int, count: int) -> Array:
     return _half_pixel(i, scale, size, count) if count > 1 else np.zeros_like(i)
 
@@ -161,6 +165,7 @@ def _asymmetric(i: Array, scale: float, _size: int, _count: int) -> Array:
 
 _POSITIONS: dict[str, _Rule] = {
     "half_pixel": _half_pixel,
+    "tf_half_pixel_for_nn": _tf_half_pixel,
     "pytorch_half_pixel": _pytorch_half_pixel,
     "half_pixel_symmetric": _half_pixel_symmetric,
     "align_corners": _align_corners,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from edgewise.convert.context import OpContext
 from edgewise.convert.onnx_ops.registry import onnx_op
 from edgewise.convert.symbolic_rules import at_least, clamp
-from edgewise.dims import Dim, Shape, ceildiv
+from edgewise.dims import Dim, Shape, ceildiv, maximum
 from edgewise.ir.graph import Value
 from edgewise.ops.pad import Pad
 from edgewise.ops.shape import Slice
@@ -58,13 +58,7 @@ def _range(
     else:
         start, end = clamp(start, 0, size - 1), clamp(end, -1, size - 1)
         length = ceildiv(start - end, -step)
-    if not at_least(length, 0):
-        length = clamp(length, 0, length) if isinstance(length, int) else _open(length)
-    return start, length
-
-
-def _open(length: Dim) -> Dim:
-    return clamp(length, 0, length + 1)
+    return start, length if at_least(length, 0) else maximum(length, 0)
 
 
 def _from_front(ctx: OpContext, index: Dim, size: Dim) -> Dim:
