@@ -23,7 +23,6 @@ from pathlib import Path
 
 from edgewise import _env
 from edgewise.errors import EdgewiseError, KernelLibraryError
-from edgewise.kernels import native
 from edgewise.kernels.levels import (
     TARGETS,
     Level,
@@ -45,11 +44,11 @@ _CROSS_LINKERS = {"aarch64-linux": "aarch64-linux-gnu-gcc"}
 
 
 def kernel_modules() -> list[str]:
-    """Names of the modules of the package that define kernels."""
-    names = (info.name for info in pkgutil.iter_modules(native.__path__))
-    return [
-        name for name in names if "\nEXPORTS" in (NATIVE / f"{name}.py").read_text()
-    ]
+    """Names of the modules of the package that define kernels, the longest first."""
+    files = (NATIVE / f"{info.name}.py" for info in pkgutil.iter_modules([str(NATIVE)]))
+    texts = {file.stem: file.read_text() for file in files}
+    names = [name for name, text in texts.items() if "\nEXPORTS" in text]
+    return sorted(names, key=lambda name: -len(texts[name]))
 
 
 def build(level: Level, output: Path, modules: Sequence[str] = ()) -> None:
