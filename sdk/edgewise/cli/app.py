@@ -53,20 +53,29 @@ def app() -> typer.Typer:
     return root
 
 
+def _print_version(wanted: bool) -> None:
+    if wanted:
+        from edgewise.tools.doctor import version
+
+        print(version())
+        raise typer.Exit
+
+
 def _options(
-    version: Annotated[
-        bool, typer.Option("--version", help="Print the version and leave.")
+    version: Annotated[  # its callback does it, before all else
+        bool,
+        typer.Option(
+            "--version",
+            callback=_print_version,
+            is_eager=True,
+            help="Print the version and leave.",
+        ),
     ] = False,
-    debug: Annotated[  # noqa: ARG001 - read before parsing, shown in the help here
+    debug: Annotated[  # read before parsing; shown in the help here
         bool, typer.Option("--debug", help="Show the traceback of an error.")
     ] = False,
 ) -> None:
     """Run any ONNX model on an edge device, and keep it learning there."""
-    if version:
-        from edgewise.tools.doctor import version as installed
-
-        print(installed())
-        raise typer.Exit
 
 
 def _plugin(entry: metadata.EntryPoint) -> typer.Typer | Callable[..., None]:
