@@ -11,7 +11,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from edgewise import dims
-from edgewise.dims import Call, Dim
+from edgewise.dims import Call, Dim, Expr
 from edgewise.ir.op import Array, Op
 from edgewise.ops.create import Arange
 from edgewise.ops.index import Gather
@@ -29,6 +29,12 @@ def lower_bound(dim: Dim) -> int | None:
     """A number that ``dim`` is never below where every symbol is at least 1."""
     if isinstance(dim, int):
         return dim
+    for monomial, factor in dim.terms.items():
+        if factor < 0 and len(monomial) == 1 and isinstance(monomial[0], Call):
+            # What is taken away is at most one of these, so that may be taken away.
+            rest = dim - factor * Expr({monomial: 1})
+            bounds = [lower_bound(rest + factor * x) for x in _ceilings(monomial[0])]
+            return max((x for x in bounds if x is not None), default=None)
     total = 0
     for monomial, factor in dim.terms.items():
         bounds = [_atom_bound(atom) for atom in monomial]
@@ -36,6 +42,16 @@ def lower_bound(dim: Dim) -> int | None:
             return None
         total += factor * math.prod(b for b in bounds if b is not None)
     return total
+
+
+def _ceilings(call: Call) -> tuple[Dim, ...]:
+    """Simpler sizes that ``call`` is never above."""
+    a, b = call.args
+    if call.function == "min":
+        return a, b
+    bound = lower_bound(a)
+    shrinks = isinstance(b, int) and b > 0 and bound is not None and bound >= 0
+    return (a,) if call.function == "floordiv" and shrinks else ()
 
 
 def _atom_bound(atom: str | Call) -> int | None:

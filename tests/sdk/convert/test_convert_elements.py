@@ -16,8 +16,6 @@ from edgewise.errors import DTypeError, UnsupportedOpError
 
 Check = Callable[..., Any]
 SPECIAL = np.array([-np.inf, -3.5, -1, -0.0, 0, 0.5, 1, 2.5, np.inf, np.nan], "f4")
-    [-np.inf, -3.5, -1.0, -0.0, 0.0, 0.5, 1.0, 2.5, np.inf, np.nan], "f4"
-)
 INSIDE = np.array([-0.9, -0.5, 0.0, 0.25, 0.9], "f4")
 POSITIVE = np.array([0.1, 0.5, 1.0, 2.0, 30.0], "f4")
 BOOLS = np.array([True, False, True, False])

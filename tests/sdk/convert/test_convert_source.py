@@ -1,0 +1,367 @@
+"""Reading ONNX files: what is broken, hostile or unknown gets an error of its own."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import onnx
+import pytest
+from onnx import TensorProto, helper, numpy_helper
+
+from edgewise.convert import convert, convert_module
+from edgewise.convert.onnx import import_module
+from edgewise.errors import ModelFormatError, UnsupportedOpError
+from edgewise.ir.module import Role
+
+Check = Callable[..., Any]
+X = np.array([1.0, -2.0], "f4")
+
+
+def node(op: str, *names: str, **attributes: Any) -> onnx.NodeProto:
+    return helper.make_node(
+        op, list(names[:-1]), [names[-1]], name=names[-1], **attributes
+    )
+
+
+@pytest.fixture
+def simple(build: Check) -> onnx.ModelProto:
+    model: onnx.ModelProto = build(
+        [node("Add", "x", "w", "y")], {"x": X}, ["y"], weights={"w": X}
+    )
+    return model
+
+
+def test_a_model_may_be_a_path_bytes_or_a_proto(
+    simple: onnx.ModelProto, tmp_path: Path, module_outputs: Check
+) -> None:
+    path = tmp_path / "m.onnx"
+    path.write_bytes(simple.SerializeToString())
+    for source in (path, str(path), path.read_bytes(), simple):
+        module = convert(source).module
+        np.testing.assert_array_equal(module_outputs(module, {"x": X})["y"], X + X)
+
+
+def test_a_missing_file_is_named(tmp_path: Path) -> None:
+    path = tmp_path / "nowhere.onnx"
+    with pytest.raises(ModelFormatError, match=r"cannot be read") as caught:
+        convert(path)
+    assert caught.value.path == str(path)
+
+
+@pytest.mark.parametrize("data", [b"not a model", b"", b"\x08"])
+def test_other_bytes_are_refused(data: bytes) -> None:
+    with pytest.raises(ModelFormatError, match="not an ONNX model"):
+        convert(data)
+
+
+@pytest.mark.parametrize("share", [0.3, 0.7, 0.97])
+def test_a_truncated_file_is_refused(simple: onnx.ModelProto, share: float) -> None:
+    data = simple.SerializeToString()
+    with pytest.raises(ModelFormatError):
+        convert(data[: int(len(data) * share)])
+
+
+@pytest.mark.parametrize("version", [0, -1, 9999])
+def test_an_unknown_operator_set_is_refused(
+    simple: onnx.ModelProto, version: int
+) -> None:
+    simple.opset_import[0].version = version
+    with pytest.raises(ModelFormatError, match=f"operator set {version};"):
+        convert(simple)
+
+
+def test_an_unknown_operator_is_named_with_all_others(build: Check) -> None:
+    nodes = [
+        node("Frobnicate", "x", "a"),
+        node("Relou", "a", "b"),
+        node("Abs", "b", "y"),
+    ]
+    with pytest.raises(UnsupportedOpError) as caught:
+        convert(build(nodes, {"x": X}, ["y"]))
+    assert caught.value.op == "ai.onnx.Frobnicate (opset 17)"
+    assert caught.value.node == "a"
+    assert "Relou" in str(caught.value)
+
+
+def test_a_misspelt_operator_gets_the_nearest(build: Check) -> None:
+    with pytest.raises(UnsupportedOpError) as caught:
+        convert(build([node("Rellu", "x", "y")], {"x": X}, ["y"]))
+    assert "Relu" in caught.value.fix
+
+
+def test_a_foreign_domain_is_named(build: Check) -> None:
+    model = build([node("Add", "x", "x", "y", domain="com.example")], {"x": X}, ["y"])
+    with pytest.raises(UnsupportedOpError, match=r"com\.example\.Add"):
+        convert(model)
+
+
+def test_an_unknown_attribute_is_refused(build: Check) -> None:
+    with pytest.raises(UnsupportedOpError, match="novelty"):
+        convert(build([node("Relu", "x", "y", novelty=1)], {"x": X}, ["y"]))
+
+
+def test_nodes_may_stand_in_any_order(build: Check, module_outputs: Check) -> None:
+    nodes = [node("Add", "t", "x", "y"), node("Neg", "x", "t")]
+    module = convert(build(nodes, {"x": X}, ["y"])).module
+    np.testing.assert_array_equal(module_outputs(module, {"x": X})["y"], 0 * X)
+
+
+def test_a_long_chain_is_no_problem(build: Check) -> None:
+    count = 3000
+    nodes = [node("Neg", f"t{i}" if i else "x", f"t{i + 1}") for i in range(count)]
+    module = import_module(build(nodes[::-1], {"x": X}, [f"t{count}"]))
+    assert len(module.functions["infer"].nodes()) == count + 1
+
+
+@pytest.mark.parametrize(
+    ("nodes", "text"),
+    [
+        (
+            [node("Add", "x", "b", "a"), node("Relu", "a", "b"), node("Abs", "b", "y")],
+            "own",
+        ),
+        ([node("Add", "y", "x", "y")], "own output"),
+        ([node("MatMul", "x", "lost", "y")], "lost"),
+        ([node("Abs", "x", "y"), node("Neg", "x", "y")], "made twice"),
+        ([node("Abs", "x", "x"), node("Neg", "x", "y")], "made twice"),
+        ([node("Abs", "x", "z")], "nothing makes the output 'y'"),
+    ],
+    ids=["cycle", "self", "undefined", "double", "shadow", "no output"],
+)
+def test_a_graph_that_cannot_be_is_refused(nodes: Any, text: str, build: Check) -> None:
+    with pytest.raises(ModelFormatError, match=text):
+        convert(build(nodes, {"x": X}, ["y"]))
+
+
+def test_an_input_may_be_an_output(build: Check, module_outputs: Check) -> None:
+    model = build([node("Abs", "x", "y")], {"x": X}, ["y", "x"])
+    outputs = module_outputs(convert(model).module, {"x": X})
+    np.testing.assert_array_equal(outputs["x"], X)
+
+
+def test_an_initializer_may_be_listed_as_input(
+    simple: onnx.ModelProto, module_outputs: Check
+) -> None:
+    simple.graph.input.append(
+        helper.make_tensor_value_info("w", TensorProto.FLOAT, [2])
+    )
+    module = convert(simple).module
+    assert [v.node.label for v in module.functions["infer"].inputs] == ["x"]
+
+
+def test_parameters_keep_their_names_and_integers_are_constants(build: Check) -> None:
+    nodes = [node("Add", "x", "w", "t"), node("Gather", "t", "i", "y")]
+    weights = {"w": X, "i": np.array([1]), "unread": X}
+    module = import_module(build(nodes, {"x": X}, ["y"], weights=weights))
+    assert {k: v.role for k, v in module.variables.items()} == {"w": Role.PARAMETER}
+
+
+def test_running_statistics_are_told_from_parameters(build: Check) -> None:
+    names = ("gamma", "beta", "mean", "var")
+    nodes = [
+        helper.make_node("Identity", ["var"], ["alias"]),
+        node("BatchNormalization", "x", "gamma", "beta", "mean", "alias", "y"),
+    ]
+    weights = dict.fromkeys(names, X)
+    module = import_module(
+        build(nodes, {"x": np.ones((1, 2), "f4")}, ["y"], weights=weights)
+    )
+    roles = {key: info.role for key, info in module.variables.items()}
+    assert roles == dict(
+        zip(names, [Role.PARAMETER] * 2 + [Role.STATISTIC] * 2, strict=True)
+    )
+
+
+def test_an_alias_of_a_parameter_is_the_parameter(build: Check) -> None:
+    nodes = [
+        helper.make_node("Identity", ["w"], ["tied"]),
+        node("Add", "x", "w", "t"),
+        node("Mul", "t", "tied", "y"),
+    ]
+    module = import_module(build(nodes, {"x": X}, ["y"], weights={"w": X}))
+    assert list(module.variables) == ["w"]
+
+
+def test_metadata_is_kept(simple: onnx.ModelProto) -> None:
+    helper.set_model_props(simple, {"author": "someone"})
+    metadata = convert_module(simple).module.metadata
+    assert metadata["author"] == "someone"
+    assert metadata["edgewise.onnx.opset"] == "17"
+
+
+def test_functions_of_the_model_are_inlined(
+    build: Check, module_outputs: Check
+) -> None:
+    model = build([node("Twice", "x", "y", domain="local")], {"x": X}, ["y"])
+    opsets = [helper.make_opsetid("", 17)]
+    body = [helper.make_node("Add", ["a", "a"], ["b"])]
+    twice = helper.make_function("local", "Twice", ["a"], ["b"], body, opsets)
+    model.functions.append(twice)
+    model.opset_import.append(helper.make_opsetid("local", 1))
+    module = convert(model).module
+    np.testing.assert_array_equal(module_outputs(module, {"x": X})["y"], 2 * X)
+
+
+# Tensors
+
+
+def spoil(model: onnx.ModelProto, **fields: Any) -> onnx.ModelProto:
+    tensor = model.graph.initializer[0]
+    for name, value in fields.items():
+        if name == "dims":
+            del tensor.dims[:]
+            tensor.dims.extend(value)
+        else:
+            setattr(tensor, name, value)
+    return model
+
+
+@pytest.mark.parametrize(
+    ("fields", "text"),
+    [
+        ({"dims": [-1]}, "negative"),
+        ({"dims": [4]}, "8 bytes"),
+        ({"dims": [1 << 20, 1 << 40]}, "bytes"),
+        ({"data_type": 77}, "type 77"),
+        ({"data_type": 0}, "type 0"),
+        ({"raw_data": b"123"}, "3 bytes"),
+        ({"name": ""}, "empty"),
+    ],
+)
+def test_a_tensor_that_contradicts_itself_is_refused(
+    fields: Any, text: str, simple: onnx.ModelProto
+) -> None:
+    with pytest.raises(ModelFormatError, match=text):
+        convert(spoil(simple, **fields))
+
+
+def test_sizes_without_data_are_refused(simple: onnx.ModelProto) -> None:
+    simple.graph.initializer[0].ClearField("raw_data")
+    with pytest.raises(ModelFormatError, match="does not fill"):
+        convert(spoil(simple, dims=[1 << 20, 1 << 16]))
+
+
+def test_two_initializers_of_one_name_are_refused(simple: onnx.ModelProto) -> None:
+    simple.graph.initializer.append(simple.graph.initializer[0])
+    with pytest.raises(ModelFormatError, match="double"):
+        convert(simple)
+
+
+def test_a_sparse_initializer_is_refused(simple: onnx.ModelProto) -> None:
+    simple.graph.sparse_initializer.add().dims.append(4)
+    with pytest.raises(ModelFormatError, match="sparse"):
+        convert(simple)
+
+
+@pytest.mark.parametrize("dtype", ["float16", "float64", "int8", "uint16", "bool"])
+def test_element_types_are_kept(
+    dtype: str, build: Check, module_outputs: Check
+) -> None:
+    array = np.array([0, 1, 1]).astype(dtype)
+    model = build([node("Identity", "w", "y")], {}, ["y"], weights={"w": array})
+    y = module_outputs(convert(model).module, {})["y"]
+    assert y.dtype == array.dtype
+    np.testing.assert_array_equal(y, array)
+
+
+def test_typed_fields_hold_tensors_too(build: Check, module_outputs: Check) -> None:
+    model = build([node("Add", "x", "w", "y")], {"x": X}, ["y"])
+    model.graph.initializer.append(
+        helper.make_tensor("w", TensorProto.FLOAT, [2], [0.5, 1.5])
+    )
+    y = module_outputs(convert(model).module, {"x": X})["y"]
+    np.testing.assert_array_equal(y, X + np.array([0.5, 1.5], "f4"))
+
+
+# External data
+
+
+def external(
+    folder: Path, build: Check, location: str, offset: int = 0, length: int = 8
+) -> Path:
+    model = build([node("Add", "x", "w", "y")], {"x": X}, ["y"], weights={"w": X})
+    tensor = model.graph.initializer[0]
+    tensor.ClearField("raw_data")
+    tensor.data_location = TensorProto.EXTERNAL
+    entries = {"location": location, "offset": offset, "length": length}
+    for key, value in entries.items():
+        tensor.external_data.add(key=key, value=str(value))
+    path = folder / "model.onnx"
+    path.write_bytes(model.SerializeToString())
+    return path
+
+
+@pytest.mark.parametrize("location", ["data.bin", "./data.bin", "sub/../data.bin"])
+def test_external_data_is_read(
+    location: str, tmp_path: Path, build: Check, module_outputs: Check
+) -> None:
+    np.array([9, 5, 6], "f4").tofile(tmp_path / "data.bin")
+    (tmp_path / "sub").mkdir()
+    module = convert(external(tmp_path, build, location, offset=4)).module
+    y = module_outputs(module, {"x": X})["y"]
+    np.testing.assert_array_equal(y, X + np.array([5, 6], "f4"))
+
+
+@pytest.mark.parametrize(
+    "location", ["../secret.bin", "sub/../../secret.bin", "", "link"]
+)
+def test_external_data_outside_the_folder_is_refused(
+    location: str, tmp_path: Path, build: Check
+) -> None:
+    X.tofile(tmp_path / "secret.bin")
+    folder = tmp_path / "model"
+    folder.mkdir()
+    (folder / "link").symlink_to("../secret.bin")
+    with pytest.raises(ModelFormatError, match="outside the model's folder"):
+        convert(external(folder, build, location))
+
+
+def test_an_absolute_location_is_refused(tmp_path: Path, build: Check) -> None:
+    X.tofile(tmp_path / "secret.bin")
+    folder = tmp_path / "model"
+    folder.mkdir()
+    with pytest.raises(ModelFormatError, match="outside"):
+        convert(external(folder, build, str(tmp_path / "secret.bin")))
+
+
+@pytest.mark.parametrize(
+    ("offset", "length"), [(4, 8), (2**64 - 8, 16), (-8, 8), (0, -1), (0, 4)]
+)
+def test_an_external_range_that_does_not_fit_is_refused(
+    offset: int, length: int, tmp_path: Path, build: Check
+) -> None:
+    X.tofile(tmp_path / "data.bin")
+    with pytest.raises(ModelFormatError, match="bytes"):
+        convert(external(tmp_path, build, "data.bin", offset, length))
+
+
+def test_external_data_needs_a_path(tmp_path: Path, build: Check) -> None:
+    X.tofile(tmp_path / "data.bin")
+    path = external(tmp_path, build, "data.bin")
+    with pytest.raises(ModelFormatError, match="path"):
+        convert(path.read_bytes())
+
+
+def test_a_missing_external_file_is_named(tmp_path: Path, build: Check) -> None:
+    with pytest.raises(ModelFormatError, match=r"data\.bin"):
+        convert(external(tmp_path, build, "data.bin"))
+
+
+def test_nothing_external_is_needed_for_nothing(
+    tmp_path: Path, build: Check, module_outputs: Check
+) -> None:
+    (tmp_path / "data.bin").write_bytes(b"")
+    model = build([node("Concat", "x", "w", "y", axis=0)], {"x": X}, ["y"])
+    empty = numpy_helper.from_array(np.zeros(0, "f4"), "w")
+    empty.ClearField("raw_data")
+    empty.data_location = TensorProto.EXTERNAL
+    empty.external_data.add(key="location", value="data.bin")
+    model.graph.initializer.append(empty)
+    path = tmp_path / "model.onnx"
+    path.write_bytes(model.SerializeToString())
+    np.testing.assert_array_equal(
+        module_outputs(convert(path).module, {"x": X})["y"], X
+    )
