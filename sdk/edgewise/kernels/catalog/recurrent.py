@@ -6,6 +6,7 @@ then a launch of its own takes every row of the batch through the steps.
 
 from __future__ import annotations
 
+from edgewise.ir.op import OPS
 from edgewise.kernels.catalog.base import (
     Binding,
     Call,
@@ -19,7 +20,6 @@ from edgewise.kernels.catalog.base import (
     kernel,
 )
 from edgewise.kernels.catalog.calls import given, has, integer, only_f32, optional, word
-from edgewise.ops import Linear
 from edgewise.types import TensorType
 
 BATCH = 4  # rows of the batch that share a reading of the recurrent weights
@@ -54,7 +54,8 @@ def _given(call: Call, width: int, ways: int) -> Binding | None:
     weight = TensorType(w.dtype, (panels // ways, depth, lanes))
     bias = TensorType(x.dtype, (width,)) if has(call, 3) else None
     result = TensorType(x.dtype, (*x.dims[:-1], width))
-    product = find(Call(Linear(width), (x, weight, None, bias, None), (result,)))
+    linear = OPS["linear"](width)
+    product = find(Call(linear, (x, weight, None, bias, None), (result,)))
     if product is None:
         return None
     steps = (weight.bytes, 8 * width)

@@ -19,6 +19,8 @@ from edgewise.kernels.native.vector import (
     splat,
 )
 
+LEAST = -200.0  # where v * e**v has long been 0
+
 
 @helper
 def relu(v):
@@ -72,10 +74,9 @@ def hard_swish(v):
 
 @helper
 def weighted(v, z):
-    """``v * sigmoid(z)``, by the root of the exponential: denormals stay exact."""
-    root = math.exp(absolute(z) * splat(-0.5))
-    top = select(z < splat(0.0), v * root * root, v)
-    return top / fma(root, root, splat(1.0))
+    """``v * sigmoid(z)``, where z goes to minus infinity as v does."""
+    e, product = math.exp_and_product(-absolute(z), at_least(v, splat(LEAST)))
+    return select(z < splat(0.0), product, v) / (splat(1.0) + e)
 
 
 @helper
@@ -115,10 +116,10 @@ def softsign(v):
 @helper
 def mish(v):
     """``v * tanh(softplus(v))``: v * n / (n + 2) for n = e**v (e**v + 2)."""
-    root = math.exp(at_most(v, splat(20.0)) * splat(0.5))
-    e = root * root
+    low = at_most(v, splat(20.0))
+    e, product = math.exp_and_product(low, at_least(low, splat(LEAST)))
     ratio = (e + splat(2.0)) / fma(e, e + splat(2.0), splat(2.0))
-    return select(v > splat(20.0), v, v * root * root * ratio)
+    return select(v > splat(20.0), v, product * ratio)
 
 
 @helper

@@ -64,6 +64,19 @@ def exp(x):
 
 
 @helper
+def exp_and_product(x, v):
+    """``e ** x``, and ``v * e ** x`` within 2 ulp even where the former is denormal.
+
+    Right for ``|v|`` up to 1e30: below -174 x is taken for -174.
+    """
+    x = at_most(at_least(x, splat(-174.0)), splat(89.0))
+    p, n = _reduce(x)
+    half = n >> splat_i32(1)
+    scaled, rest = (p + splat(1.0)) * _power_of_two(half), _power_of_two(n - half)
+    return scaled * rest, (v * scaled) * rest
+
+
+@helper
 def expm1(x):
     """``e ** x - 1`` within 2 ulp, near 0 too."""
     x = at_most(at_least(x, splat(-30.0)), splat(89.0))

@@ -1,18 +1,18 @@
-"""Running a binding of the catalogue on arrays, the way a plan would: for tests."""
+"""Runs bindings of the catalogue on arrays, the way a plan would."""
 
 from __future__ import annotations
 
 import ctypes
 import functools
-import importlib
 import itertools
 import math
-import pkgutil
 from collections.abc import Callable, Sequence
 
 import numpy as np
+import pytest
 
-import edgewise.kernels.native as package
+import edgewise.kernels.catalog
+import edgewise.ops
 from edgewise.ir.op import Array, Op
 from edgewise.kernels.catalog.base import (
     Binding,
@@ -25,8 +25,14 @@ from edgewise.kernels.catalog.base import (
     Word,
     find,
 )
+from edgewise.runtime import library
 from edgewise.types import DType, TensorType
 
+assert edgewise.kernels.catalog
+assert edgewise.ops
+
+Inputs = Sequence["Array | None"]
+Outcome = list[Array] | int | None
 WORKERS = 3
 CTYPE = ctypes.CFUNCTYPE(
     ctypes.c_int32,
@@ -40,29 +46,9 @@ FILL = 0xA5
 
 
 @functools.cache
-def exports() -> dict[str, Callable[..., int]]:
-    """Python functions of all native kernels, by symbol."""
-    found: dict[str, Callable[..., int]] = {}
-    for info in pkgutil.iter_modules(package.__path__):
-        if info.name in ("build", "emit"):
-            continue
-        module = importlib.import_module(f"{package.__name__}.{info.name}")
-        found |= getattr(module, "EXPORTS", {})
-    return found
-
-
-@functools.cache
-def compiled(symbol: str) -> Callable[..., int]:
-    """The kernel as machine code of this processor."""
-    import numba
-
-    from edgewise.kernels.native.abi import FLAGS, KERNEL
-
-    make = numba.cfunc(KERNEL, fastmath=set(FLAGS), error_model="numpy")
-    code = make(exports()[symbol])
-    function = CTYPE(code.address)
-    function.keep = code  # type: ignore[attr-defined]  # the code lives as long
-    return function
+def kernel(symbol: str) -> Callable[..., int]:
+    """A kernel of this processor's library."""
+    return CTYPE(library.load().address(symbol))
 
 
 class Memory:
@@ -123,9 +109,9 @@ class Run:
         """Run the tasks between neighbouring ``cuts``, the last piece first."""
         words = (ctypes.c_int64 * len(launch.words))(*map(self.word, launch.words))
         pieces = list(itertools.pairwise(cuts))
-        kernel = compiled(launch.symbol)
+        function = kernel(launch.symbol)
         statuses = [
-            kernel(words, begin, end, index % WORKERS)
+            function(words, begin, end, index % WORKERS)
             for index, (begin, end) in enumerate(reversed(pieces))
         ]
         return next((status for status in statuses if status), 0)
@@ -137,27 +123,35 @@ class Run:
         return [memory.array(type_).copy() for memory, type_ in pairs]
 
 
-def whole(tasks: int) -> list[int]:
-    """All tasks at once."""
-    return [0, tasks]
-
-
 def odd(tasks: int) -> list[int]:
     """Uneven pieces."""
     return sorted({0, tasks, tasks // 3, math.ceil(tasks * 5 / 7)})
 
 
-def run_kernels(
-    op: Op, inputs: Sequence[Array | None], cut: Callable[[int], list[int]] = whole
-) -> list[Array] | int | None:
-    """Outputs of the kernels for a call; a status; or ``None`` where there are none."""
-    call = call_of(op, inputs)
-    binding = find(call)
-    if binding is None:
-        return None
-    run = Run(call, binding, inputs)
-    for launch in binding.launches:
-        status = run.launch(launch, cut(launch.tasks))
-        if status:
-            return status
-    return run.results()
+class Kernels:
+    """Kernels of a call: all tasks of a launch at once, or in uneven pieces."""
+
+    def whole(self, op: Op, inputs: Inputs) -> Outcome:
+        return self._run(op, inputs, lambda tasks: [0, tasks])
+
+    def pieces(self, op: Op, inputs: Inputs) -> Outcome:
+        return self._run(op, inputs, odd)
+
+    def _run(self, op: Op, inputs: Inputs, cut: Callable[[int], list[int]]) -> Outcome:
+        """Outputs; a status; or ``None`` where there are no kernels."""
+        call = call_of(op, inputs)
+        binding = find(call)
+        if binding is None:
+            return None
+        run = Run(call, binding, inputs)
+        for launch in binding.launches:
+            status = run.launch(launch, cut(launch.tasks))
+            if status:
+                return status
+        return run.results()
+
+
+@pytest.fixture(scope="session")
+def kernels() -> Kernels:
+    """Runs the kernels of an op: ``kernels.whole(op, inputs)``."""
+    return Kernels()
