@@ -22,6 +22,7 @@ import numpy as np
 import onnxruntime
 
 import edgewise as ew
+from edgewise.runtime import library
 from edgewise.tools.inputs import random_inputs
 from edgewise.tools.text import size_text
 
@@ -113,12 +114,10 @@ def cold_start(source: Path, target: Path, folder: Path) -> dict[str, float]:
     return best
 
 
-def disk_size(package: Path) -> tuple[int, int]:
-    """Bytes of the package without and with its kernel libraries; no bytecode."""
-    files = [p for p in package.rglob("*") if p.is_file() and p.suffix != ".pyc"]
-    libraries = sum(p.stat().st_size for p in files if p.suffix == ".so")
-    total = sum(p.stat().st_size for p in files)
-    return total - libraries, libraries
+def disk_size(package: Path, *without: str) -> int:
+    """Bytes of the files of a package, but for those with the suffixes ``without``."""
+    files = [p for p in package.rglob("*") if p.is_file()]
+    return sum(p.stat().st_size for p in files if p.suffix not in {".pyc", *without})
 
 
 def main() -> None:
@@ -143,10 +142,11 @@ def main() -> None:
         cold = cold_start(folder / f"{first}.onnx", folder / f"{first}.ew", folder)
     print(f"\nImport, load and first answer of {first}, one thread: ", end="")
     print(", ".join(f"{engine} {s * 1e3:.0f} ms" for engine, s in cold.items()))
-    code, libraries = disk_size(Path(ew.__file__).parent)
+    code = disk_size(Path(ew.__file__).parent, ".so")
+    kernels = library.load().path.stat().st_size
     peers = disk_size(Path(onnxruntime.__file__).parent)
-    print(f"On disk: edgewise {size_text(code)} and {size_text(libraries)} of kernels;")
-    print(f"onnxruntime {size_text(sum(peers))}.")
+    print(f"On disk: edgewise {size_text(code)} and {size_text(kernels)} of kernels;")
+    print(f"onnxruntime {size_text(peers)}.")
 
 
 if __name__ == "__main__":
