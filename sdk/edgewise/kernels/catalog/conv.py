@@ -21,12 +21,13 @@ from edgewise.kernels.catalog.epilogue import (
     epilogue_words,
     scratch_bytes,
 )
+from edgewise.kernels.catalog.matmul import ONE_MATRIX, product
 
 # A row of taps is one line up to here: longer ones would push a panel out of the cache.
 LONGEST_LINE = 256
 
 
-@kernel("conv", "conv_f32")
+@kernel("conv", "conv_f32", "product_f32")
 @only_f32
 def conv(call: Call) -> Binding | None:
     """Rows of the product are output pixels, its reduction taps and channels."""
@@ -36,6 +37,8 @@ def conv(call: Call) -> Binding | None:
         return None
     x, kernel_ = given(call, 0).dims, integers(call, "kernel")
     pixels = math.prod(call.outputs[0].dims[:-1])
+    if _is_product(call):
+        return product((pixels, x[3], outputs), 1, In(1), (*epilogue, *ONE_MATRIX))
     if not pixels * outputs:
         return Binding(())
     inputs, taps = x[3] // groups, math.prod(kernel_)
@@ -70,6 +73,12 @@ def depthwise_conv(call: Call) -> Binding | None:
     words = (*epilogue, *_window(call), 1, In(1), 1, *work)
     tasks = blocks(pixels, block) * blocks(vectors, chunk)
     return Binding((Launch("depthwise_f32", words, tasks),), (), scratch)
+
+
+def _is_product(call: Call) -> bool:
+    """Whether every output pixel reads the one input pixel below it."""
+    single = integers(call, "kernel") == integers(call, "strides") == (1, 1)
+    return single and integer(call, "groups") == 1 and not any(integers(call, "pads"))
 
 
 def _window(call: Call) -> tuple[Word, ...]:

@@ -40,7 +40,7 @@ def linear(call: Call) -> Binding | None:
     if epilogue is None:
         return None
     shape = (math.prod(x[:-1]), x[-1], columns)
-    return _product(shape, 1, In(1), (*epilogue, *ONE_MATRIX))
+    return product(shape, 1, In(1), (*epilogue, *ONE_MATRIX))
 
 
 @kernel("matmul", "product_f32", "pack_panels_f32")
@@ -67,12 +67,12 @@ def matmul(call: Call) -> Binding:
     width = panels * k * LANES
     b_steps = (step * width for step in broadcast(b[:-2], batch)) if batch else ()
     words = (*plain_words(columns), len(batch), *batch, *a_steps, *b_steps)
-    product = _product((rows, k, columns), math.prod(batch), Temp(0), words)
+    made = product((rows, k, columns), math.prod(batch), Temp(0), words)
     temp = max(count * width * 4, 64)
-    return product._replace(launches=(pack, *product.launches), temps=(temp,))
+    return made._replace(launches=(pack, *made.launches), temps=(temp,))
 
 
-def _product(
+def product(
     shape: tuple[int, int, int], matrices: int, panels: Word, tail: tuple[Word, ...]
 ) -> Binding:
     """Rows of ``matrices`` matrices by panels; ``tail``: epilogue and batch."""

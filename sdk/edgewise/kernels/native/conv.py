@@ -8,7 +8,13 @@ dilations and padding cost nothing in the inner loops.
 from __future__ import annotations
 
 from edgewise.kernels.native.abi import OK, helper, i64
-from edgewise.kernels.native.epilogue import EPILOGUE_WORDS
+from edgewise.kernels.native.epilogue import (
+    EPILOGUE_WORDS,
+    bounds,
+    factors,
+    is_plain,
+    store_buffer,
+)
 from edgewise.kernels.native.memory import load, load_part, store
 from edgewise.kernels.native.product import (
     ENTRY,
@@ -63,35 +69,58 @@ def _fill_table(args, scratch, pixel, rows, channel, nothing):
     With ``SPLITS`` > 1 a line is a row of taps, in one piece inside the image and tap
     by tap across a border; else it is a tap.  Past the last pixel the last again.
     """
-    width, taps_x, splits = args[OUT_WIDTH], args[KERNEL_X], args[SPLITS]
-    lines = args[KERNEL_Y] * (1 if splits > 1 else taps_x)
+    taps_x, splits = args[KERNEL_X], args[SPLITS]
+    size = ROWS * args[KERNEL_Y] * taps_x
     heads = i64(scratch + HEADS)
-    reach = args[WIDTH] - (taps_x - 1) * args[DILATION_X]
-    x, rest = pixel % width, pixel // width
-    y, image = rest % args[OUT_HEIGHT], rest // args[OUT_HEIGHT]
+    step = 4 * ROWS * args[STRIDE_X] * args[CHANNELS]
+    next_y = -1
     for tile in range(0, rows, ROWS):
-        table = i64(scratch + TABLE + ENTRY * (tile // ROWS) * lines * splits)
-        left = x * args[STRIDE_X] - args[LEFT]
-        right = (x + ROWS - 1) * args[STRIDE_X] - args[LEFT]
-        inside = x + ROWS <= width and left >= 0 and right < reach
+        table = scratch + TABLE + 8 * (tile // ROWS) * size
+        _, y, x = _place(args, pixel + tile)
+        inside = tile + ROWS <= rows and _is_inside(args, x, y)
         together = splits > 1 and inside
         heads[tile // ROWS] = 1 if together else splits
-        for i in range(ROWS):
-            place = (image, y, x, channel, nothing)
-            _fill_column(args, table, i, place, 1 if together else taps_x)
-            if tile + i < rows - 1:
-                x += 1
-                if x == width:
-                    x, y = 0, y + 1
-                if y == args[OUT_HEIGHT]:
-                    y, image = 0, image + 1
-    return lines
+        if inside and y == next_y:
+            _move_on(table - 8 * size, table, size, step)
+        else:
+            for i in range(ROWS):
+                place = _place(args, pixel + min(tile + i, rows - 1))
+                seen = 1 if together else taps_x
+                _fill_column(args, i64(table), i, place, seen, channel, nothing)
+        next_y = y if inside else -1
 
 
 @helper
-def _fill_column(args, table, row, place, taps_x):
+def _place(args, pixel):
+    """Image, row and column of a pixel of the output."""
+    row = pixel // args[OUT_WIDTH]
+    return row // args[OUT_HEIGHT], row % args[OUT_HEIGHT], pixel % args[OUT_WIDTH]
+
+
+@helper
+def _is_inside(args, x, y):
+    """Whether all taps of six pixels from (x, y) on lie in the image, in one row."""
+    left = x * args[STRIDE_X] - args[LEFT]
+    right = (x + ROWS - 1) * args[STRIDE_X] - args[LEFT]
+    right += (args[KERNEL_X] - 1) * args[DILATION_X]
+    top = y * args[STRIDE_Y] - args[TOP]
+    bottom = top + (args[KERNEL_Y] - 1) * args[DILATION_Y]
+    across = left >= 0 and right < args[WIDTH] and x + ROWS <= args[OUT_WIDTH]
+    return across and top >= 0 and bottom < args[HEIGHT]
+
+
+@helper
+def _move_on(source, target, size, step):
+    """The addresses of the tile before, moved along the image."""
+    x, y = i64(source), i64(target)
+    for i in range(size):
+        y[i] = x[i] + step
+
+
+@helper
+def _fill_column(args, table, row, place, taps_x, channel, nothing):
     """Addresses for one pixel: all taps, or the first of each row of taps."""
-    image, y, x, channel, nothing = place
+    image, y, x = place
     height, width, channels = args[HEIGHT], args[WIDTH], args[CHANNELS]
     top = y * args[STRIDE_Y] - args[TOP]
     left = x * args[STRIDE_X] - args[LEFT]
@@ -151,20 +180,33 @@ def _add_taps(table, taps, weight, step, column):
 
 
 @helper
-def _add_taps_part(table, taps, weight, step, column, lanes):
-    """The same for fewer than sixteen channels."""
-    sums = zeros()
-    a, b, c, d, e, f = sums
-    for tap in range(taps):
-        row = i64(table + ENTRY * tap)
-        w = load_part(weight + step * tap, lanes)
-        a = fma(load_part(row[0] + column, lanes), w, a)
-        b = fma(load_part(row[1] + column, lanes), w, b)
-        c = fma(load_part(row[2] + column, lanes), w, c)
-        d = fma(load_part(row[3] + column, lanes), w, d)
-        e = fma(load_part(row[4] + column, lanes), w, e)
-        f = fma(load_part(row[5] + column, lanes), w, f)
-    return a, b, c, d, e, f
+def _add_taps_part(table, taps, weight, step, column, lanes, buffer):
+    """The same for fewer than sixteen channels, into ``buffer``."""
+    for i in range(ROWS):
+        total = splat(0.0)
+        for tap in range(taps):
+            x = load_part(i64(table + ENTRY * tap)[i] + column, lanes)
+            total = fma(x, load_part(weight + step * tap, lanes), total)
+        store(buffer + 64 * i, total)
+
+
+@helper
+def _one_column(args, scratch, row, rows, column, taps):
+    """Sixteen channels of a block of pixels."""
+    lanes = min(args[CHANNELS] - column, LANES)
+    weight, step = args[WEIGHT] + 4 * column, 4 * args[CHANNELS]
+    low, high = bounds(args, 0)
+    scale, shift = factors(args, 0, column, lanes)
+    ending, plain = (scale, shift, low, high), is_plain(args, 0, row, rows)
+    for tile in range(0, rows, ROWS):
+        table = scratch + TABLE + ENTRY * (tile // ROWS) * taps
+        these, place = min(ROWS, rows - tile), row + tile
+        if lanes == LANES:
+            sums = _add_taps(table, taps, weight, step, 4 * column)
+            finish(args, 0, place, column, lanes, these, sums, ending, plain, scratch)
+        else:
+            _add_taps_part(table, taps, weight, step, 4 * column, lanes, scratch)
+            store_buffer(args, 0, place, column, these, lanes, scratch, ending)
 
 
 def depthwise_f32(args, begin, end, worker):
@@ -182,17 +224,8 @@ def depthwise_f32(args, begin, end, worker):
             _fill_table(args, scratch, row, rows, 0, scratch + args[ZEROS])
             filled = row
         first = task % chunks * chunk
-        for tile in range(0, rows, ROWS):
-            table = scratch + TABLE + ENTRY * (tile // ROWS) * taps
-            these = min(ROWS, rows - tile)
-            for column in range(first, min(first + chunk, channels), LANES):
-                lanes = min(channels - column, LANES)
-                weight, step = args[WEIGHT] + 4 * column, 4 * channels
-                if lanes == LANES:
-                    sums = _add_taps(table, taps, weight, step, 4 * column)
-                else:
-                    sums = _add_taps_part(table, taps, weight, step, 4 * column, lanes)
-                finish(args, 0, row + tile, column, lanes, these, sums, scratch)
+        for column in range(first, min(first + chunk, channels), LANES):
+            _one_column(args, scratch, row, rows, column, taps)
     return OK
 
 

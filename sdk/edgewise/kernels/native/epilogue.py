@@ -76,53 +76,82 @@ def bounds(args, at):
 
 
 @helper
-def is_simple(args, at):
-    """Whether the activation is a range, so that sums are stored from registers."""
-    return args[at + 7] <= CLIP
+def factors(args, at, column, lanes):
+    """Scale and shift of ``lanes`` columns from ``column`` on; 1 and 0 where absent."""
+    scale, shift = splat(1.0), splat(0.0)
+    if args[at + 3] != 0:
+        scale = load_part(args[at + 3] + 4 * column, lanes)
+    if args[at + 4] != 0:
+        shift = load_part(args[at + 4] + 4 * column, lanes)
+    return scale, shift
 
 
 @helper
-def scale_of(args, at, column, lanes):
-    """The scale of ``lanes`` columns from ``column`` on; ones where there is none."""
-    if args[at + 3] == 0:
-        return splat(1.0)
-    return load_part(args[at + 3] + 4 * column, lanes)
-
-
-@helper
-def shift_of(args, at, column, lanes):
-    """The shift of ``lanes`` columns from ``column`` on; zeros where there is none."""
-    if args[at + 4] == 0:
-        return splat(0.0)
-    return load_part(args[at + 4] + 4 * column, lanes)
-
-
-@helper
-def residual_at(args, at, row, column):
+def _residual_at(args, at, row, column):
     """Where the residual of an output element lies; only if there is one."""
-    return args[at + 5] + 4 * (row % args[at + 6] * args[at + 1] + column)
+    period = args[at + 6]
+    if row >= period:
+        row %= period
+    return args[at + 5] + 4 * (row * args[at + 1] + column)
 
 
 @helper
-def finish_row(args, at, row, column, total, scale, shift, low, high):
-    """Store a whole vector of sums whose activation is a range."""
-    y = fma(total, scale, shift)
-    if args[at + 5] != 0:
-        y = y + load(residual_at(args, at, row, column))
-    y = at_most(at_least(y, low), high)
-    store(args[at] + 4 * (row * args[at + 1] + column), y)
+def is_plain(args, at, row, rows):
+    """Whether rows can be stored from registers: a range, residual rows in order."""
+    return args[at + 7] <= CLIP and row + rows <= args[at + 6]
 
 
 @helper
-def finish_buffer(args, at, row, column, rows, lanes, buffer, scale, shift):
+def _store_row(y, total, scale, shift, low, high):
+    store(y, at_most(at_least(fma(total, scale, shift), low), high))
+
+
+@helper
+def _store_row_plus(y, x, total, scale, shift, low, high):
+    total = fma(total, scale, shift) + load(x)
+    store(y, at_most(at_least(total, low), high))
+
+
+@helper
+def store_rows(args, at, row, column, sums, ending):
+    """Store six whole rows of sums that are plain.
+
+    ``ending`` is (scale, shift, lower bound, upper bound).
+    """
+    scale, shift, low, high = ending
+    step = 4 * args[at + 1]
+    start = row * step + 4 * column
+    y, x = args[at] + start, args[at + 5] + start
+    if args[at + 5] == 0:
+        _store_row(y, sums[0], scale, shift, low, high)
+        _store_row(y + step, sums[1], scale, shift, low, high)
+        _store_row(y + 2 * step, sums[2], scale, shift, low, high)
+        _store_row(y + 3 * step, sums[3], scale, shift, low, high)
+        _store_row(y + 4 * step, sums[4], scale, shift, low, high)
+        _store_row(y + 5 * step, sums[5], scale, shift, low, high)
+    else:
+        _store_row_plus(y, x, sums[0], scale, shift, low, high)
+        y, x = y + step, x + step
+        _store_row_plus(y, x, sums[1], scale, shift, low, high)
+        y, x = y + step, x + step
+        _store_row_plus(y, x, sums[2], scale, shift, low, high)
+        y, x = y + step, x + step
+        _store_row_plus(y, x, sums[3], scale, shift, low, high)
+        y, x = y + step, x + step
+        _store_row_plus(y, x, sums[4], scale, shift, low, high)
+        _store_row_plus(y + step, x + step, sums[5], scale, shift, low, high)
+
+
+@helper
+def store_buffer(args, at, row, column, rows, lanes, buffer, ending):
     """Store ``rows`` vectors of sums from ``buffer``: any activation, any lanes."""
     code = args[at + 7]
     alpha, beta = splat(as_f32(args[at + 8])), splat(as_f32(args[at + 9]))
-    low, high = bounds(args, at)
+    scale, shift, low, high = ending
     for i in range(rows):
         y = fma(load(buffer + 64 * i), scale, shift)
         if args[at + 5] != 0:
-            y = y + load_part(residual_at(args, at, row + i, column), lanes)
+            y = y + load_part(_residual_at(args, at, row + i, column), lanes)
         if code > CLIP:
             y = _activate(code, y, alpha, beta)
         else:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from edgewise.kernels.native.abi import OK, helper, i64
-from edgewise.kernels.native.epilogue import finish_buffer, scale_of, shift_of
+from edgewise.kernels.native.epilogue import bounds, factors, store_buffer
 from edgewise.kernels.native.memory import store
 from edgewise.kernels.native.offsets import offset_of
 from edgewise.kernels.native.product import (
@@ -38,6 +38,7 @@ def _fill_table(scratch, a, stride, rows, lines, line):
 @helper
 def _one_row(args, at, scratch, row, x, k, first, last, panels):
     """One row times panels, several at a time: so many sums hide the latency."""
+    low, high = bounds(args, at)
     p = first
     while p < last:
         count = WIDE if p + WIDE <= last else 1
@@ -53,10 +54,9 @@ def _one_row(args, at, scratch, row, x, k, first, last, panels):
         for i in range(count):
             column = LANES * (p + i)
             lanes = min(args[at + 2] - column, LANES)
-            scale = scale_of(args, at, column, lanes)
-            shift = shift_of(args, at, column, lanes)
-            buffer = scratch + 64 * i
-            finish_buffer(args, at, row, column, 1, lanes, buffer, scale, shift)
+            scale, shift = factors(args, at, column, lanes)
+            ending, buffer = (scale, shift, low, high), scratch + 64 * i
+            store_buffer(args, at, row, column, 1, lanes, buffer, ending)
         p += count
 
 

@@ -15,11 +15,10 @@ from __future__ import annotations
 from edgewise.kernels.native.abi import helper, i64
 from edgewise.kernels.native.epilogue import (
     bounds,
-    finish_buffer,
-    finish_row,
-    is_simple,
-    scale_of,
-    shift_of,
+    factors,
+    is_plain,
+    store_buffer,
+    store_rows,
 )
 from edgewise.kernels.native.memory import load, prefetch, store
 from edgewise.kernels.native.tile import make_tile, make_zeros
@@ -58,16 +57,17 @@ def _keep(buffer, sums):
 
 
 @helper
-def _add_lines(table, splits, begin, end, line, k, panel, sums):
+def _add_lines(table, splits, piece, begin, end, line, k, panel, sums):
     """Products of lines ``[begin, end)`` of one tile and one panel, added to ``sums``.
 
-    ``table`` is where the addresses of the first of these lines lie.
+    ``table`` is where the addresses of the first of these lines lie; a line with
+    several splits has pieces of ``piece``.
     """
     for number in range(begin, end):
         start = number * line
         length = min(line, k - start)
         if splits > 1:
-            length = line // splits
+            length = piece
         for split in range(splits):
             row = i64(table + ENTRY * split)
             rows = (row[0], row[1], row[2], row[3], row[4], row[5])
@@ -77,20 +77,13 @@ def _add_lines(table, splits, begin, end, line, k, panel, sums):
 
 
 @helper
-def finish(args, at, row, column, lanes, rows, sums, buffer):
-    """Store one tile: from registers where it is whole and its activation a range."""
-    scale, shift = scale_of(args, at, column, lanes), shift_of(args, at, column, lanes)
-    if rows == ROWS and lanes == LANES and is_simple(args, at):
-        low, high = bounds(args, at)
-        finish_row(args, at, row, column, sums[0], scale, shift, low, high)
-        finish_row(args, at, row + 1, column, sums[1], scale, shift, low, high)
-        finish_row(args, at, row + 2, column, sums[2], scale, shift, low, high)
-        finish_row(args, at, row + 3, column, sums[3], scale, shift, low, high)
-        finish_row(args, at, row + 4, column, sums[4], scale, shift, low, high)
-        finish_row(args, at, row + 5, column, sums[5], scale, shift, low, high)
+def finish(args, at, row, column, lanes, rows, sums, ending, plain, buffer):
+    """Store one tile: from registers where it is whole and plain."""
+    if plain and rows == ROWS and lanes == LANES:
+        store_rows(args, at, row, column, sums, ending)
     else:
         _keep(buffer, sums)
-        finish_buffer(args, at, row, column, rows, lanes, buffer, scale, shift)
+        store_buffer(args, at, row, column, rows, lanes, buffer, ending)
 
 
 @helper
@@ -109,9 +102,13 @@ def multiply(args, at, scratch, row, rows, shape, first, last, group):
     k, line, most = shape
     lines, near = max(-(-k // line), 1), max(NEAR // line, 1)
     heads = i64(scratch + HEADS)
+    low, high = bounds(args, at)
+    plain = is_plain(args, at, row, rows)
     for p in range(first, last):
-        panel = group[0] + 64 * k * p
+        panel, column = group[0] + 64 * k * p, group[1] + p * LANES
         lanes = min(args[at + 2] - p * LANES, LANES)
+        scale, shift = factors(args, at, column, lanes)
+        ending = (scale, shift, low, high)
         begin = 0
         while begin < lines:
             end = min(begin + near, lines)
@@ -125,10 +122,23 @@ def multiply(args, at, scratch, row, rows, shape, first, last, group):
                 table = (
                     scratch + TABLE + ENTRY * (number * lines * most + begin * splits)
                 )
-                sums = _add_lines(table, splits, begin, end, line, k, panel, sums)
+                sums = _add_lines(
+                    table, splits, line // most, begin, end, line, k, panel, sums
+                )
                 if end < lines:
                     _keep(buffer, sums)
                 else:
-                    these, column = min(ROWS, rows - tile), group[1] + p * LANES
-                    finish(args, at, row + tile, column, lanes, these, sums, buffer)
+                    these, place = min(ROWS, rows - tile), row + tile
+                    finish(
+                        args,
+                        at,
+                        place,
+                        column,
+                        lanes,
+                        these,
+                        sums,
+                        ending,
+                        plain,
+                        buffer,
+                    )
             begin = end
