@@ -5,11 +5,20 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from edgewise.convert.config import ConvertConfig
-from edgewise.convert.onnx import import_module
-from edgewise.convert.source import Source
+from edgewise.errors import EdgewiseError
 from edgewise.ir.module import Module
 from edgewise.model import Model
 from edgewise.passes.pipeline import PassReport, optimise
+
+try:
+    from edgewise.convert.onnx import import_module
+    from edgewise.convert.source import Source
+except ModuleNotFoundError as error:
+    if error.name not in ("onnx", "google"):
+        raise
+    raise EdgewiseError(
+        "converting needs the package onnx: pip install 'edgewise[convert]'"
+    ) from error
 
 __all__ = ["Conversion", "convert", "convert_module"]
 
