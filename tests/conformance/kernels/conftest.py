@@ -91,9 +91,20 @@ class Run:
         self.temps = [Memory(size) for size in binding.temps]
         self.scratch = Memory(binding.scratch * WORKERS)
         self.types = call.outputs
+        self.shared = -1
+
+    def share(self, slot: int) -> None:
+        """Give output 0 the memory of input ``slot``."""
+        x = self.inputs[slot]
+        assert x is not None
+        target = self.outputs[0].array(self.types[0]).view(x.dtype).reshape(x.shape)
+        target[...] = x
+        self.shared = slot
 
     def word(self, word: Word) -> int:
         match word:
+            case In(slot, offset) if slot == self.shared:
+                return self.outputs[0].address + offset
             case In(slot, offset):
                 x = self.inputs[slot]
                 return 0 if x is None else x.ctypes.data + offset
@@ -137,13 +148,25 @@ class Kernels:
     def pieces(self, op: Op, inputs: Inputs) -> Outcome:
         return self._run(op, inputs, odd)
 
-    def _run(self, op: Op, inputs: Inputs, cut: Callable[[int], list[int]]) -> Outcome:
+    def in_place(self, op: Op, inputs: Inputs, slot: int) -> Outcome:
+        """With output 0 in the memory of input ``slot``."""
+        return self._run(op, inputs, odd, slot)
+
+    def _run(
+        self,
+        op: Op,
+        inputs: Inputs,
+        cut: Callable[[int], list[int]],
+        shared: int | None = None,
+    ) -> Outcome:
         """Outputs; a status; or ``None`` where there are no kernels."""
         call = call_of(op, inputs)
         binding = find(call)
         if binding is None:
             return None
         run = Run(call, binding, inputs)
+        if shared is not None:
+            run.share(shared)
         for launch in binding.launches:
             status = run.launch(launch, cut(launch.tasks))
             if status:

@@ -94,6 +94,32 @@ def test_kernels_give_what_the_reference_gives(kernels: Any, name: str) -> None:
     assert ran, f"no sample of {name} has a kernel"
 
 
+BYTES_OF_FLOATS = {"isnan", "isinf"}  # never as many bytes out as in
+IN_PLACE = [
+    name for name in OPS_UNDER_TEST if OPS[name].in_place if name not in BYTES_OF_FLOATS
+]
+
+
+@pytest.mark.parametrize("name", IN_PLACE)
+def test_an_output_may_take_the_memory_of_an_input(kernels: Any, name: str) -> None:
+    ran = 0
+    for sample in OPS[name].samples():
+        whole = kernels.whole(sample.op, sample.inputs)
+        if not isinstance(whole, list):
+            continue
+        slots = (s for s in sample.op.in_place if s < len(sample.inputs))
+        for slot in slots:
+            x = sample.inputs[slot]
+            if x is None or x.nbytes != whole[0].nbytes or not x.size:
+                continue
+            if x.itemsize != whole[0].itemsize or x.size != whole[0].size:
+                continue
+            ran += 1
+            (got,) = kernels.in_place(sample.op, sample.inputs, slot)
+            np.testing.assert_array_equal(got, whole[0], err_msg=repr(sample.op))
+    assert ran, f"no sample of {name} fits"
+
+
 def test_no_kernel_falls_out_of_the_catalogue_or_the_library() -> None:
     named = {
         symbol for entries in KERNELS.values() for e in entries for symbol in e.symbols

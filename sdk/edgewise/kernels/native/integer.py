@@ -103,29 +103,52 @@ def unary(pointer):
     return kernel
 
 
+@helper
+def quotients(code, a, step_a, b, step_b, y, count):
+    """A row of divisions; a status where one is by zero."""
+    for j in range(count):
+        divisor = np.int64(b[j * step_b])
+        if divisor == 0:
+            return DIVISION_BY_ZERO
+        y[j] = divided(code, np.int64(a[j * step_a]), divisor)
+    return OK
+
+
 def binary(pointer, size):
     """A kernel that broadcasts, by the code in word 3; walks from word 4."""
 
     def kernel(args, begin, end, worker):
         code, step_a, step_b, inner = args[3], args[10], args[11], args[8]
-        division = code in (DIV, MOD, FMOD)
         for item in range(first_item(args, 4, begin), end_item(args, 4, end)):
             i, start, count = row_span(args, 4, item)
             at_a, at_b = offset_2(args, 4, i)
-            a, b = pointer(args[0] + size * at_a), pointer(args[1] + size * at_b)
-            y = pointer(args[2] + size * i * inner)
-            if division:
-                for j in range(start, start + count):
-                    divisor = np.int64(b[j * step_b])
-                    if divisor == 0:
-                        return DIVISION_BY_ZERO
-                    y[j] = divided(code, np.int64(a[j * step_a]), divisor)
+            a = pointer(args[0] + size * (at_a + start * step_a))
+            b = pointer(args[1] + size * (at_b + start * step_b))
+            y = pointer(args[2] + size * (i * inner + start))
+            if code in (DIV, MOD, FMOD):
+                status = quotients(code, a, step_a, b, step_b, y, count)
+                if status != OK:
+                    return status
+            # Loops over plain neighbours become vectors.
+            elif step_a == 1 and step_b == 1:
+                for j in range(count):
+                    y[j] = two(code, np.int64(a[j]), np.int64(b[j]))
+            elif step_a == 1 and step_b == 0:
+                w = np.int64(b[0])
+                for j in range(count):
+                    y[j] = two(code, np.int64(a[j]), w)
             else:
-                for j in range(start, start + count):
+                for j in range(count):
                     y[j] = two(code, np.int64(a[j * step_a]), np.int64(b[j * step_b]))
         return OK
 
     return kernel
+
+
+@helper
+def accepted(less, equal, greater, v, w):
+    """Whether a comparison holds: a byte, without a branch."""
+    return (less & (v < w)) | (equal & (v == w)) | (greater & (v > w))
 
 
 def compare(pointer, size):
@@ -134,15 +157,23 @@ def compare(pointer, size):
     def kernel(args, begin, end, worker):
         code, step_a, step_b, inner = args[3], args[10], args[11], args[8]
         less, equal = ACCEPTS_LESS[code], ACCEPTS_EQUAL[code]
-        greater = ACCEPTS_GREATER[code]
+        more = ACCEPTS_GREATER[code]
         for item in range(first_item(args, 4, begin), end_item(args, 4, end)):
             i, start, count = row_span(args, 4, item)
             at_a, at_b = offset_2(args, 4, i)
-            a, b = pointer(args[0] + size * at_a), pointer(args[1] + size * at_b)
-            y = u8(args[2] + i * inner)
-            for j in range(start, start + count):
-                v, w = a[j * step_a], b[j * step_b]
-                y[j] = (less & (v < w)) | (equal & (v == w)) | (greater & (v > w))
+            a = pointer(args[0] + size * (at_a + start * step_a))
+            b = pointer(args[1] + size * (at_b + start * step_b))
+            y = u8(args[2] + i * inner + start)
+            if step_a == 1 and step_b == 1:
+                for j in range(count):
+                    y[j] = accepted(less, equal, more, a[j], b[j])
+            elif step_a == 1 and step_b == 0:
+                w = b[0]
+                for j in range(count):
+                    y[j] = accepted(less, equal, more, a[j], w)
+            else:
+                for j in range(count):
+                    y[j] = accepted(less, equal, more, a[j * step_a], b[j * step_b])
         return OK
 
     return kernel
@@ -156,12 +187,23 @@ def where(pointer, size):
         for item in range(first_item(args, 4, begin), end_item(args, 4, end)):
             i, start, count = row_span(args, 4, item)
             at_c, at_a, at_b = offset_3(args, 4, i)
-            c = u8(args[0] + at_c)
-            a, b = pointer(args[1] + size * at_a), pointer(args[2] + size * at_b)
-            y = pointer(args[3] + size * i * inner)
-            for j in range(start, start + count):
-                v, w = a[j * step_a], b[j * step_b]
-                y[j] = v if c[j * step_c] != 0 else w
+            c = u8(args[0] + at_c + start * step_c)
+            a = pointer(args[1] + size * (at_a + start * step_a))
+            b = pointer(args[2] + size * (at_b + start * step_b))
+            y = pointer(args[3] + size * (i * inner + start))
+            if step_c == 1 and step_a == 1 and step_b == 1:
+                for j in range(count):
+                    v, w = a[j], b[j]
+                    y[j] = v if c[j] != 0 else w
+            elif step_c == 1 and step_a == 1 and step_b == 0:
+                w = b[0]
+                for j in range(count):
+                    v = a[j]
+                    y[j] = v if c[j] != 0 else w
+            else:
+                for j in range(count):
+                    v, w = a[j * step_a], b[j * step_b]
+                    y[j] = v if c[j * step_c] != 0 else w
         return OK
 
     return kernel

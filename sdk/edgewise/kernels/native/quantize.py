@@ -60,10 +60,15 @@ def dequantize(pointer, size, real):
             q = pointer(args[0] + size * (at_q + start * step_q))
             scale, zero = f32(args[1] + 4 * at), pointer(args[2] + size * at)
             y = f32(args[3] + 4 * (row * inner + start))
-            for j in range(count):
-                k = (start + j) * step
-                moved = np.int64(q[j]) - np.int64(zero[k])
-                y[j] = np.float32(real(moved) * real(scale[k]))
+            if step == 0:
+                s, z = real(scale[0]), np.int64(zero[0])
+                for j in range(count):
+                    y[j] = np.float32(real(np.int64(q[j]) - z) * s)
+            else:
+                for j in range(count):
+                    k = start + j
+                    moved = np.int64(q[j]) - np.int64(zero[k])
+                    y[j] = np.float32(real(moved) * real(scale[k]))
         return OK
 
     return kernel

@@ -309,6 +309,8 @@ def atanh(x):
 @helper
 def power(x, y):
     """``x ** y`` with the special cases of C's ``pow``."""
+    if y == 2.0:  # by far the most usual power
+        return x * x
     if y == 0.0 or x == 1.0:
         return 1.0
     if x != x or y != y:
