@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 from edgewise.kernels.catalog.elementwise import CODED_F32, POWER_F32
-from edgewise.kernels.native import math, scalar, vector
+from edgewise.kernels.native import angle, math, scalar, vector
 from edgewise.kernels.native.abi import OK, as_f32, f32, helper, u8
 from edgewise.kernels.native.memory import load, load_part, store, store_part
 from edgewise.kernels.native.vector import at_least, at_most, select, splat
@@ -206,26 +206,26 @@ SIN, COS, TAN, ASIN, ACOS, ATAN, SINH, COSH, ASINH, ACOSH, ATANH = range(len(COD
 def coded(code, x):
     """The rare function that ``code`` names."""
     if code == SIN:
-        return scalar.sin(x)
+        return angle.sin(x)
     if code == COS:
-        return scalar.cos(x)
+        return angle.cos(x)
     if code == TAN:
-        return scalar.tan(x)
+        return angle.tan(x)
     if code == ASIN:
-        return scalar.asin(x)
+        return angle.asin(x)
     if code == ACOS:
-        return scalar.acos(x)
+        return angle.acos(x)
     if code == ATAN:
-        return scalar.atan(x)
+        return angle.atan(x)
     if code == SINH:
-        return scalar.sinh(x)
+        return angle.sinh(x)
     if code == COSH:
-        return scalar.cosh(x)
+        return angle.cosh(x)
     if code == ASINH:
-        return scalar.asinh(x)
+        return angle.asinh(x)
     if code == ACOSH:
-        return scalar.acosh(x)
-    return scalar.atanh(x)
+        return angle.acosh(x)
+    return angle.atanh(x)
 
 
 def coded_f32(args, begin, end, worker):
