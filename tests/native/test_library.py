@@ -1,0 +1,139 @@
+"""Building, finding and refusing kernel libraries."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from edgewise.errors import InternalError, KernelLibraryError
+from edgewise.kernels import levels, sources
+from edgewise.kernels.native.elf import undefined_symbols
+from edgewise.runtime import library
+
+BUILD = [sys.executable, "-m", "edgewise.kernels.native.build"]
+
+
+def assemble(tmp_path: Path, text: str) -> bytes:
+    llvm = pytest.importorskip("llvmlite.binding", reason="it makes the object")
+    llvm.initialize_native_target()
+    llvm.initialize_native_asmprinter()
+    machine = llvm.Target.from_default_triple().create_target_machine()
+    data: bytes = machine.emit_object(llvm.parse_assembly(text))
+    return data
+
+
+def test_the_library_in_use_is_of_the_sources_here() -> None:
+    assert library.load().abi == sources.library_hash()
+
+
+def test_one_process_has_one_library() -> None:
+    assert library.load() is library.load()
+
+
+def test_a_kernel_that_is_not_there_is_our_bug() -> None:
+    with pytest.raises(InternalError, match="has no kernel nonsense_f32"):
+        library.load().address("nonsense_f32")
+
+
+@pytest.mark.parametrize("content", [b"", b"\x7fELF", b"not a library at all"])
+def test_a_damaged_library_is_refused(tmp_path: Path, content: bytes) -> None:
+    path = tmp_path / "kernels.so"
+    path.write_bytes(content)
+    with pytest.raises(KernelLibraryError, match="not a kernel library"):
+        library.Library(path)
+
+
+def test_a_foreign_library_is_refused() -> None:
+    import _ctypes
+
+    with pytest.raises(KernelLibraryError, match="not a kernel library"):
+        library.Library(Path(_ctypes.__file__))
+
+
+def test_undefined_symbols_are_read_from_an_object(tmp_path: Path) -> None:
+    text = """
+        declare float @sinf(float)
+        define float @mine(float %x) {
+          %y = call float @sinf(float %x)
+          ret float %y
+        }"""
+    assert undefined_symbols(assemble(tmp_path, text)) == {"sinf"}
+    with pytest.raises(ValueError, match="ELF"):
+        undefined_symbols(b"MZ and so on")
+
+
+def test_a_library_is_built_where_there_is_none(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    built = []
+
+    def run(level: str, path: Path, progress: library.Progress) -> None:
+        progress("compiling")
+        path.write_bytes(b"made")
+        built.append(level)
+
+    monkeypatch.setattr(library, "_compile", run)
+    lines: list[str] = []
+    path = tmp_path / "cache" / "kernels.so"
+    for _ in range(2):
+        assert library.build("x86-64-v3", path, lines.append) == path
+    assert built == ["x86-64-v3"]
+    assert lines == ["compiling"]
+
+
+def test_a_cache_that_cannot_be_written_is_named(tmp_path: Path) -> None:
+    blocked = tmp_path / "file"
+    blocked.write_text("")
+    with pytest.raises(KernelLibraryError, match=r"cannot keep .*/file"):
+        library.build("x86-64-v3", blocked / "kernels.so", lambda _: None)
+
+
+def test_a_build_that_fails_says_why(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(library, "BUILDER", "edgewise.no_such_module")
+    with pytest.raises(KernelLibraryError, match=r"cannot be built: .*no_such_module"):
+        library.build("x86-64-v3", tmp_path / "kernels.so", lambda _: None)
+
+
+def test_without_numba_the_way_out_is_named(tmp_path: Path) -> None:
+    hide = "import sys; sys.modules['numba'] = None; import runpy; "
+    code = f"{hide}sys.argv[1:] = ['-o', {str(tmp_path / 'k.so')!r}]; "
+    code += "runpy.run_module('edgewise.kernels.native.build', run_name='__main__')"
+    done = subprocess.run(
+        [sys.executable, "-c", code],
+        check=False,
+        capture_output=True,
+        text=True,
+        env={"EDGEWISE_CACHE_DIR": str(tmp_path), "PATH": "/usr/bin:/bin"},
+    )
+    assert done.returncode != 0
+    assert "pip install 'edgewise[build]'" in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_the_builder_refuses_unknown_levels(tmp_path: Path) -> None:
+    done = subprocess.run(
+        [*BUILD, "--level", "x86-64-v9", "-o", tmp_path / "k.so"],
+        check=False,
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == 1
+    assert "no processor level 'x86-64-v9'" in done.stderr
+
+
+@pytest.mark.skipif(
+    levels.host_target() != "x86_64-linux", reason="the other level is of x86-64"
+)
+def test_the_baseline_level_builds_and_loads(tmp_path: Path) -> None:
+    pytest.importorskip("numba", reason="it compiles the kernels")
+    path = tmp_path / "kernels.so"
+    command = [*BUILD, "--level", "x86-64-v2", "--only", "pack", "-o", path]
+    subprocess.run(command, check=True, capture_output=True)
+    loaded = library.Library(path)
+    assert loaded.address("pack_taps_f32")
+    assert loaded.run(0, 0, 0, 0, 1) == 0
