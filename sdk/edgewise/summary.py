@@ -5,9 +5,9 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping, Sequence
 
-from edgewise.dims import symbols
-from edgewise.errors import EdgewiseError
-from edgewise.ir.graph import Graph, Leaf, Node, Variable
+from edgewise.errors import ConfigError, EdgewiseError
+from edgewise.ir.binders import type_symbols
+from edgewise.ir.graph import Graph, Leaf, Node, Value, Variable
 from edgewise.ir.module import Role, VariableInfo
 
 HEAD = ("op", "name", "output", "params", "MACs")
@@ -32,20 +32,25 @@ def summary(graph: Graph, variables: Mapping[str, VariableInfo]) -> str:
 
 def _macs(graph: Graph) -> list[int] | None:
     """Multiply-adds of every node where all open sizes are 1."""
-    opened = {
-        name: 1 for v in graph.inputs for d in v.type.shape for name in symbols(d)
-    }
+    nodes = graph.nodes()
+    opened = dict.fromkeys(
+        frozenset().union(*(type_symbols(node.types) for node in nodes)), 1
+    )
     try:
         bound = graph.bind(opened)
-        return [
-            node.op.cost(
-                tuple(None if v is None else v.type for v in node.inputs), node.types
-            ).macs
-            for node in bound.nodes()
-            if not isinstance(node.op, Leaf)
-        ]
+        return [_work(node) for node in bound.nodes() if not isinstance(node.op, Leaf)]
     except EdgewiseError:
-        return None  # the model needs larger sizes
+        return None  # the model needs larger sizes, or has loops
+
+
+def _work(node: Node) -> int:
+    if node.op.bodies():
+        raise ConfigError(f"{node}: only a run knows how often it runs its bodies")
+    if node.op.objects:
+        return 0
+    inputs = tuple(None if value is None else value.type for value in node.inputs)
+    outputs = tuple(Value(node, index).type for index in range(len(node.types)))
+    return node.op.cost(inputs, outputs).macs
 
 
 def _read_by(node: Node) -> set[str]:

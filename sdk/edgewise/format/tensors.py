@@ -12,7 +12,7 @@ from edgewise.format.values import want_unique
 from edgewise.ir.graph import Constant, Node, Value, Variable
 from edgewise.ir.module import Role, VariableInfo
 from edgewise.ir.op import Array, Op
-from edgewise.types import TensorType
+from edgewise.types import TensorType, may_agree
 
 _CONSTANT = schema.ROLES.index("CONSTANT")
 _WITHOUT_DATA = {Role.DERIVED, Role.STATE}
@@ -102,7 +102,7 @@ class Tensors:
             packed = packing.infer_all((logical,))
         except Exception as error:  # ops trust what they are given
             raise DamageError(f"its packing fails: {error}") from error
-        if len(packed) != 1 or packed[0].shape != stored.shape:
+        if len(packed) != 1 or not may_agree(packed[0], stored):
             raise DamageError(f"{packing.name} of {logical} is not {stored}")
         return packing
 

@@ -2,15 +2,33 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from typing import TypeAlias
 
 import numpy as np
 
 from edgewise.dims import Dim
-from edgewise.errors import InternalError
-from edgewise.ir.op import Array, Op, Sample
-from edgewise.types import DType, TensorType
+from edgewise.errors import DTypeError, InternalError
+from edgewise.ir.leaf import Constant, Input, Leaf, Variable
+from edgewise.ir.op import Array, Op
+from edgewise.types import DType, TensorType, ValueType
+
+__all__ = [
+    "Constant",
+    "Graph",
+    "Input",
+    "Inputs",
+    "Leaf",
+    "Node",
+    "Value",
+    "Variable",
+    "Visit",
+    "constant",
+    "constant_array",
+    "input_value",
+    "variable_value",
+    "with_inputs",
+]
 
 
 class Node:
@@ -29,7 +47,7 @@ class Node:
         self,
         op: Op,
         inputs: tuple[Value | None, ...],
-        types: tuple[TensorType, ...],
+        types: tuple[ValueType, ...],
         label: str = "",
     ) -> None:
         self.op, self.inputs, self.types, self.label = op, inputs, types, label
@@ -47,9 +65,21 @@ class Value:
         self.node, self.index = node, index
 
     @property
-    def type(self) -> TensorType:
-        """Element type and shape."""
+    def kind(self) -> ValueType:
+        """What it is: a tensor, a sequence or an optional."""
         return self.node.types[self.index]
+
+    @property
+    def type(self) -> TensorType:
+        """Element type and shape of a tensor.
+
+        Raises:
+            DTypeError: The value is no tensor.
+        """
+        found = self.node.types[self.index]
+        if not isinstance(found, TensorType):
+            raise DTypeError(f"{self.node!r}: got {found}; want a tensor")
+        return found
 
     @property
     def op(self) -> Op:
@@ -67,74 +97,10 @@ class Value:
         return hash((id(self.node), self.index))
 
     def __repr__(self) -> str:
-        return f"{self.node!r}.{self.index}:{self.type}"
+        return f"{self.node!r}.{self.index}:{self.kind}"
 
 
-class Leaf(Op):
-    """A value that no op of the graph computes."""
-
-    def infer(self, *types: TensorType) -> TensorType:
-        raise InternalError(f"{self.name} has its type from where it was made")
-
-    def reference(self, *inputs: Array) -> Array:
-        raise InternalError(f"{self.name} has its array from the caller")
-
-    @staticmethod
-    def samples() -> Iterator[Sample]:
-        return iter(())
-
-
-class Input(Leaf, name="input"):
-    """A tensor the caller brings, called ``key``."""
-
-    key: str
-
-
-class Variable(Leaf, name="variable"):
-    """A tensor of the module, called ``key``: stored, shared by functions, mutable."""
-
-    key: str
-
-
-class Constant(Leaf, name="constant"):
-    """A tensor that never changes; equal bytes are equal constants."""
-
-    def __init__(self, array: Array) -> None:
-        super().__init__()
-        # What nobody may write, such as a mapped file, is shared.
-        kept = array.copy() if array.flags.writeable else array
-        frozen = np.ascontiguousarray(kept).reshape(array.shape)
-        frozen.flags.writeable = False
-        object.__setattr__(self, "array", frozen)
-
-    array: Array
-
-    def __eq__(self, other: object) -> bool:
-        if self is other:
-            return True
-        return (
-            isinstance(other, Constant)
-            and self.array.dtype == other.array.dtype
-            and self.array.shape == other.array.shape
-            and self._bytes() == other._bytes()
-        )
-
-    def __hash__(self) -> int:
-        return hash((self.array.dtype.str, self.array.shape, self._bytes()[:64]))
-
-    def __repr__(self) -> str:
-        return f"constant({self.array.dtype}{list(self.array.shape)})"
-
-    def _bytes(self) -> bytes:
-        if self.array.dtype == object:
-            return repr(self.array.tolist()).encode()
-        return self.array.tobytes()
-
-
-Constant.fields = ()
-
-
-def input_value(key: str, type_: TensorType) -> Value:
+def input_value(key: str, type_: ValueType) -> Value:
     """A fresh graph input."""
     return Value(Node(Input(key), (), (type_,), key))
 
@@ -170,9 +136,12 @@ class Graph:
         outputs: Values given back, in order.
         output_names: Their names.
         updates: New values of variables, by name, stored when a run ends well.
+        binders: Values that give symbols their sizes when they are computed: of
+            ``ReadDims`` and of ops that are ``dynamic``.  Each may depend on symbols
+            of inputs and of earlier binders only.
     """
 
-    __slots__ = ("inputs", "output_names", "outputs", "updates")
+    __slots__ = ("binders", "inputs", "output_names", "outputs", "updates")
 
     def __init__(
         self,
@@ -180,8 +149,9 @@ class Graph:
         outputs: tuple[Value, ...],
         output_names: tuple[str, ...],
         updates: Mapping[str, Value] | None = None,
+        binders: tuple[Value, ...] = (),
     ) -> None:
-        self.inputs, self.outputs = inputs, outputs
+        self.inputs, self.outputs, self.binders = inputs, outputs, binders
         self.output_names = output_names
         self.updates = dict(updates or {})
         if len(outputs) != len(output_names):
@@ -189,14 +159,15 @@ class Graph:
 
     @property
     def roots(self) -> tuple[Value, ...]:
-        """All values the graph exists for: outputs, then updates."""
-        return (*self.outputs, *self.updates.values())
+        """All values the graph exists for: binders, outputs, updates."""
+        return (*self.binders, *self.outputs, *self.updates.values())
 
     def nodes(self) -> list[Node]:
-        """Every node that outputs or updates need, each after its inputs; leaves too.
+        """Every node that a root needs, each after its inputs; leaves too.
 
         The order is that of a depth-first walk from the roots: deterministic, and close
-        to the order of the source.
+        to the order of the source.  Binders come first, so every symbol has its size
+        before a node that needs it.
         """
         order: list[Node] = []
         done: set[int] = set()
@@ -251,13 +222,17 @@ class Graph:
             tuple(new[value] for value in self.outputs),
             self.output_names,
             {key: new[value] for key, value in self.updates.items()},
+            tuple(new[value] for value in self.binders),
         )
 
     def bind(self, values: Mapping[str, Dim]) -> Graph:
-        """The graph with symbols replaced by sizes and all types inferred anew."""
+        """The graph with symbols replaced by sizes and all types inferred anew.
+
+        A binder stays, though nothing may need it any more.
+        """
         inputs = {
             value: Value(
-                Node(value.op, (), (value.type.bind(values),), value.node.label)
+                Node(value.op, (), (value.kind.bind(values),), value.node.label)
             )
             for value in self.inputs
         }
@@ -273,6 +248,7 @@ class Graph:
             tuple(new[value] for value in self.outputs),
             self.output_names,
             {key: new[value] for key, value in self.updates.items()},
+            tuple(new[value] for value in self.binders),
         )
 
 
@@ -283,7 +259,7 @@ def _bind_node(
         return node
     op = node.op.bind(values)
     inputs = tuple(None if v is None else new[v] for v in node.inputs)
-    types = op.infer_all(tuple(None if v is None else v.type for v in inputs))
+    types = op.infer_all(tuple(None if v is None else v.kind for v in inputs))
     return Node(op, inputs, types, node.label)
 
 

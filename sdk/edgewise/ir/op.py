@@ -12,8 +12,8 @@ from typing import Any, ClassVar, NamedTuple, Self, TypeAlias
 import numpy.typing as npt
 
 from edgewise.dims import Dim, Expr, bind, symbols
-from edgewise.errors import InternalError, ShapeError
-from edgewise.types import TensorType
+from edgewise.errors import DTypeError, InternalError, ShapeError
+from edgewise.types import TensorType, ValueType
 
 if typing.TYPE_CHECKING:  # a real cycle: calling an op makes a node
     from edgewise.ir.graph import Value
@@ -83,6 +83,20 @@ class Cost(NamedTuple):
 REQUIRED = object()
 
 
+class Call(typing.Protocol):
+    """Runs functions of the module for the ops that have bodies.
+
+    Attributes:
+        limit: Bytes that results of unknown number may take together.
+    """
+
+    @property
+    def limit(self) -> int: ...  # noqa: D102 - an attribute
+
+    def __call__(self, name: str, inputs: tuple[Any, ...]) -> tuple[Any, ...]:
+        """Outputs of the function ``name``, in order."""
+
+
 class Op:
     """A pure function of tensors.
 
@@ -100,6 +114,10 @@ class Op:
         view: Whether output 0 is input 0's memory under another shape.
         random: Whether equal inputs may give other outputs (never merged or folded).
         commutative: Whether the two inputs may be exchanged.
+        dynamic: Whether sizes of its outputs may be known only when it has run; its
+            declared types then hold fresh symbols, and the graph has it as a binder.
+        binds: Whether it is there to give symbols sizes: no pass may replace it.
+        objects: Whether it takes sequences and optionals, not tensors alone.
     """
 
     name: ClassVar[str]
@@ -108,6 +126,9 @@ class Op:
     view: ClassVar[bool] = False
     random: ClassVar[bool] = False
     commutative: ClassVar[bool] = False
+    dynamic: ClassVar[bool] = False
+    binds: ClassVar[bool] = False
+    objects: ClassVar[bool] = False
     values: tuple[AttributeValue, ...]
 
     def __init_subclass__(cls, name: str | None = None) -> None:
@@ -161,7 +182,7 @@ class Op:
         """A node of this op; all its outputs."""
         from edgewise.ir.graph import Node, Value  # noqa: PLC0415 - a real cycle
 
-        types = self.infer_all(tuple(None if v is None else v.type for v in inputs))
+        types = self.infer_all(tuple(None if v is None else v.kind for v in inputs))
         node = Node(self, inputs, types, label)
         return tuple(Value(node, index) for index in range(len(types)))
 
@@ -179,8 +200,12 @@ class Op:
         """Names of the symbols in its attributes."""
         return frozenset().union(*map(_symbols, self.values))
 
-    def infer_all(self, types: tuple[TensorType | None, ...]) -> tuple[TensorType, ...]:
+    def infer_all(self, types: tuple[ValueType | None, ...]) -> tuple[ValueType, ...]:
         """Types of all outputs."""
+        if not self.objects:
+            for given in types:
+                if given is not None and not isinstance(given, TensorType):
+                    raise DTypeError(f"{self.name}: got {given}; want a tensor")
         try:
             result = self.infer(*types)
         except TypeError as error:
@@ -195,13 +220,32 @@ class Op:
         """The error for inputs that do not fit; the caller raises it."""
         return ShapeError(f"{self.name}: got ({', '.join(map(str, got))}); want {want}")
 
-    def infer(self, *types: Any) -> TensorType | tuple[TensorType, ...]:
+    def infer(self, *types: Any) -> ValueType | tuple[ValueType, ...]:
         """Types of the outputs from those of the inputs; ``None``: an absent input."""
         raise NotImplementedError
 
     def reference(self, *inputs: Any) -> Array | tuple[Array, ...]:
         """The outputs, in plain numpy: what a kernel is checked against."""
         raise NotImplementedError
+
+    def gives(self) -> tuple[str, ...]:
+        """Symbols whose sizes its output holds."""
+        return ()
+
+    def bodies(self) -> tuple[str, ...]:
+        """Names of the functions of the module that it runs."""
+        return ()
+
+    def signature(
+        self, types: tuple[ValueType | None, ...]
+    ) -> tuple[tuple[ValueType, ...], tuple[ValueType, ...]]:
+        """What its bodies take and give, when its inputs have ``types``."""
+        raise NotImplementedError
+
+    def execute(self, call: Call, *inputs: Any) -> Any:
+        """The outputs; an op that has bodies runs them by ``call``."""
+        del call
+        return self.reference(*inputs)
 
     @staticmethod
     def samples() -> Iterator[Sample]:
@@ -211,7 +255,7 @@ class Op:
     def cost(
         self, inputs: tuple[TensorType | None, ...], outputs: tuple[TensorType, ...]
     ) -> Cost:
-        """Work on static types; by default one pass over all memory."""
+        """Work on static types of tensors; by default one pass over all memory."""
         moved = sum(t.bytes for t in (*inputs, *outputs) if t is not None)
         return Cost(0, moved)
 

@@ -17,7 +17,15 @@ from edgewise.ir.graph import Constant, Graph, Input, Node, Value, Variable
 from edgewise.ir.module import Module, Role, VariableInfo
 from edgewise.ir.op import OPS, Array, AttributeValue, Field, Op
 from edgewise.ir.text import default_label
-from edgewise.types import DType, QuantParams, TensorType
+from edgewise.types import (
+    DType,
+    OptionalType,
+    QuantParams,
+    SequenceType,
+    TensorType,
+    Unranked,
+    ValueType,
+)
 
 Arrays = Mapping[str, Array]
 NUMBERS = {"inf": math.inf, "nan": math.nan}
@@ -65,6 +73,7 @@ class _Reader:
         self._values: dict[str, Value] = {}
         self._outputs: dict[str, Value] = {}
         self._updates: dict[str, Value] = {}
+        self._binders: tuple[Value, ...] = ()
 
     def read(self, line: str) -> None:
         """One line of the text."""
@@ -78,6 +87,8 @@ class _Reader:
             self._outputs = dict(self._pairs(rest))
         elif word == "update":
             self._updates = dict(self._pairs(rest))
+        elif word == "bind":
+            self._binders = self._list(rest)
         elif line.startswith("variable("):
             self._variable(_expression(line))
         elif line:
@@ -90,6 +101,7 @@ class _Reader:
         self._name = match[1]
         self._inputs = re.findall(r"\w+", match[2])
         self._values, self._outputs, self._updates = {}, {}, {}
+        self._binders = ()
 
     def finish(self) -> None:
         """File the graph that the lines were of."""
@@ -103,6 +115,7 @@ class _Reader:
                 tuple(self._outputs.values()),
                 tuple(self._outputs),
                 self._updates,
+                self._binders,
             )
         self._name = ""
 
@@ -112,6 +125,12 @@ class _Reader:
             raise TypeError("want {name: value}")
         for key, value in zip(found.keys, found.values, strict=True):
             yield ast.literal_eval(key or value), self._value(value)
+
+    def _list(self, text: str) -> tuple[Value, ...]:
+        found = _expression(text)
+        if not isinstance(found, ast.List):
+            raise TypeError("want [value, …]")
+        return tuple(map(self._value, found.elts))
 
     def _value(self, node: ast.expr) -> Value:
         return self._values[_identifier(node)]
@@ -125,14 +144,14 @@ class _Reader:
             call = call.left
         if not isinstance(outputs, ast.Dict) or not isinstance(call, ast.Call):
             raise TypeError("want values: types = op(inputs, attributes)")
-        types = tuple(_type(node) for node in outputs.values)
+        types = tuple(map(_value_type, outputs.values))
         op, inputs = self._op(call, types)
         node = Node(op, inputs, types, default_label(op) if label is None else label)
         for index, key in enumerate(outputs.keys):
             self._values[_identifier(key)] = Value(node, index)
 
     def _op(
-        self, call: ast.Call, types: tuple[TensorType, ...]
+        self, call: ast.Call, types: tuple[ValueType, ...]
     ) -> tuple[Op, tuple[Value | None, ...]]:
         name = _identifier(call.func)
         if name == "constant":
@@ -146,9 +165,11 @@ class _Reader:
         )
         return _op(call), inputs
 
-    def _array(self, node: ast.expr, type_: TensorType) -> Array:
+    def _array(self, node: ast.expr, type_: ValueType) -> Array:
         if isinstance(node, ast.Name) and node.id not in NUMBERS:
             return self.arrays[node.id]
+        if not isinstance(type_, TensorType):
+            raise TypeError("want a tensor")
         return np.asarray(_numbers(node), type_.dtype.numpy).reshape(type_.dims)
 
     def _variable(self, call: ast.expr) -> None:
@@ -191,6 +212,26 @@ def _literal(node: ast.expr) -> Any:
         case ast.UnaryOp(op=ast.USub(), operand=ast.Name(id=name)) if name in NUMBERS:
             return -NUMBERS[name]
     return ast.literal_eval(node)
+
+
+def _value_type(node: ast.expr) -> ValueType:
+    if not isinstance(node, ast.Call):
+        return _type(node)
+    name, (inner,) = _identifier(node.func), node.args
+    if name not in {"sequence", "optional"}:
+        raise TypeError("want a type such as sequence(f32[N, 3])")
+    if name == "optional" and isinstance(inner, ast.Call):
+        return OptionalType(SequenceType(_element(inner.args[0])))
+    held = _element(inner)
+    return SequenceType(held) if name == "sequence" else OptionalType(held)
+
+
+def _element(node: ast.expr) -> TensorType | Unranked:
+    match node:
+        case ast.Subscript(value=dtype, slice=ast.Constant(value=inner)):
+            if inner is ...:
+                return Unranked(DType(_identifier(dtype)))
+    return _type(node)
 
 
 def _type(node: ast.expr) -> TensorType:

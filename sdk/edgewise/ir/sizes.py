@@ -17,14 +17,14 @@ def solve(graph: Graph, shapes: Mapping[str, tuple[int, ...]]) -> dict[str, int]
         ShapeError: A shape does not fit its input's type, or leaves a symbol open.
     """
     types = {
-        value.op.key: value.type
+        value.op.key: value.kind
         for value in graph.inputs
-        if isinstance(value.op, Input)
+        if isinstance(value.op, Input) and isinstance(value.kind, TensorType)
     }
     pairs: list[tuple[Dim, int]] = []
     for key, type_ in types.items():
         pairs += zip(type_.shape, _shape(key, type_, shapes), strict=True)
-    found = _solved(pairs)
+    found = solved(pairs)
     for key, type_ in types.items():
         for axis, (dim, size) in enumerate(zip(type_.shape, shapes[key], strict=True)):
             if bind(dim, found) != size or min(found.values(), default=0) < 0:
@@ -47,7 +47,7 @@ def _shape(
     return shape
 
 
-def _solved(pairs: list[tuple[Dim, int]]) -> dict[str, int]:
+def solved(pairs: list[tuple[Dim, int]]) -> dict[str, int]:
     """Sizes of symbols that stand alone in some dim, once others are known."""
     found: dict[str, int] = {}
     size = -1

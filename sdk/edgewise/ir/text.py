@@ -25,7 +25,7 @@ from edgewise.dims import Dim, Expr, symbols
 from edgewise.ir.graph import Constant, Graph, Input, Node, Value, Variable
 from edgewise.ir.module import Module, VariableInfo
 from edgewise.ir.op import Array, AttributeValue, Op
-from edgewise.types import QuantParams, TensorType
+from edgewise.types import QuantParams, TensorType, ValueType
 
 MAX_LITERAL = 16
 
@@ -84,6 +84,9 @@ def _graph(graph: Graph, name: str, table: _Table) -> str:
     outputs = zip(graph.output_names, graph.outputs, strict=True)
     pairs = ", ".join(f"{key!r}: {names[value]}" for key, value in outputs)
     lines.append(f"  return {{{pairs}}}")
+    if graph.binders:
+        binders = ", ".join(names[value] for value in graph.binders)
+        lines.append(f"  bind [{binders}]")
     if graph.updates:
         stored = graph.updates.items()
         pairs = ", ".join(f"{key!r}: {names[value]}" for key, value in stored)
@@ -139,8 +142,10 @@ def _dim(dim: Dim) -> str:
     return repr(text) if any(map(keyword.iskeyword, symbols(dim))) else text
 
 
-def type_text(type_: TensorType) -> str:
+def type_text(type_: ValueType) -> str:
     """A type, with its quantisation where it has one."""
+    if not isinstance(type_, TensorType):
+        return str(type_)
     shape = ", ".join(map(_dim, type_.shape)) or "()"
     text = f"{type_.dtype.value}[{shape}]"
     return f"{text} @ {_quant(type_.quant)}" if type_.quant else text

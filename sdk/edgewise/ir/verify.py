@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Mapping
 
-from edgewise.dims import Dim, Expr
+from edgewise.dims import Expr
 from edgewise.errors import DTypeError, EdgewiseError, InternalError, ShapeError
-from edgewise.ir.graph import Constant, Graph, Input, Leaf, Node, Variable
+from edgewise.ir.binders import verify_binders
+from edgewise.ir.bodies import verify_bodies
+from edgewise.ir.graph import Constant, Graph, Input, Leaf, Node, Value, Variable
 from edgewise.ir.module import Module, Role, VariableInfo
 from edgewise.ir.op import OPS, AttributeValue, Field
-from edgewise.types import DType, TensorType
+from edgewise.types import DType, TensorType, ValueType, may_agree
 
 KINDS: dict[str, tuple[type, ...]] = {
     "int": (int,),
@@ -36,13 +38,14 @@ def verify(graph: Graph, variables: Mapping[str, VariableInfo] | None = None) ->
         if isinstance(node.op, Input) and node not in known:
             raise InternalError(f"{node} is read, but no input of the graph")
         if isinstance(node.op, Variable) and variables is not None:
-            _variable(node.op.key, node.types[0], variables)
+            _variable(node.op.key, Value(node).type, variables)
     for value in graph.roots:
         if not 0 <= value.index < len(value.node.types):
             raise InternalError(f"{value.node} has no output {value.index}")
     for key, value in graph.updates.items():
         if variables is not None:
             _variable(key, value.type, variables)
+    verify_binders(graph)
 
 
 def verify_module(module: Module) -> None:
@@ -54,6 +57,7 @@ def verify_module(module: Module) -> None:
             verify(graph, module.variables)
         except EdgewiseError as error:
             raise _within(f"function {name!r}", error) from error
+    verify_bodies(module.functions)
     prepare = module.functions.get("prepare")
     made = set(prepare.updates) if prepare else set()
     if prepare and (prepare.inputs or prepare.outputs):
@@ -101,7 +105,7 @@ def _node(node: Node) -> None:
         wanted = op.infer_all(types)
     except EdgewiseError as error:
         raise _within(str(node), error) from error
-    if len(wanted) != len(node.types) or not all(map(_agree, node.types, wanted)):
+    if len(wanted) != len(node.types) or not all(map(may_agree, node.types, wanted)):
         raise ShapeError(f"{node}: got the types {node.types}; want {wanted}")
 
 
@@ -121,23 +125,10 @@ def _leaf(node: Node) -> None:
     if node.inputs or len(node.types) != 1:
         raise InternalError(f"{node}: a leaf has no inputs and one output")
     if isinstance(node.op, Constant):
-        array, type_ = node.op.array, node.types[0]
+        array, type_ = node.op.array, Value(node).type
         if array.shape != type_.shape or DType.of(array.dtype) is not type_.dtype:
             given = f"{array.dtype}{list(array.shape)}"
             raise ShapeError(f"{node}: holds {given}; says {type_}")
-
-
-def _agree(given: TensorType, wanted: TensorType) -> bool:
-    """Whether two types may be the same: an unknown size may be any."""
-    return (
-        given.dtype is wanted.dtype
-        and given.rank == wanted.rank
-        and all(map(_may_equal, given.shape, wanted.shape))
-    )
-
-
-def _may_equal(a: Dim, b: Dim) -> bool:
-    return a == b or isinstance(a, Expr) or isinstance(b, Expr)
 
 
 def _variable(
@@ -146,7 +137,7 @@ def _variable(
     info = variables.get(key)
     if info is None:
         raise InternalError(f"no variable is called {key!r}")
-    if not _agree(type_, info.type):
+    if not may_agree(type_, info.type):
         raise ShapeError(f"variable {key!r}: used as {type_}; stored as {info.type}")
 
 
@@ -154,7 +145,7 @@ def _info(key: str, info: VariableInfo) -> None:
     if info.key != key:
         raise InternalError(f"variable {info.key!r} is filed under {key!r}")
     if info.packing is None:
-        packed: tuple[TensorType, ...] = (info.logical,)
+        packed: tuple[ValueType, ...] = (info.logical,)
     else:
         packed = info.packing.infer_all((info.logical,))
     if packed != (info.type,):

@@ -32,7 +32,7 @@ _FAMILIES = {
         "reduce_sum reduce_mean reduce_max reduce_min reduce_prod reduce_l1 "
         "reduce_l2 reduce_log_sum reduce_log_sum_exp reduce_sum_square"
     ),
-    "order": "argmax argmin cumsum top_k",
+    "order": "argmax argmin cumsum cumprod top_k",
     "shape": "reshape transpose concat slice expand tile",
     "pad": "pad",
     "index": "gather gather_elements gather_nd one_hot triangle",
@@ -41,6 +41,19 @@ _FAMILIES = {
     "recurrent": "gru lstm rnn",
     "pack": "pack_panels pack_taps",
     "quantize": "quantize dequantize",
+    "bits": "bit_cast",
+    "linalg": "det",
+    "random": "random_uniform random_normal",
+    "select": "unique non_max_suppression",
+    "signal": "dft mel_weights",
+    "bindings": "read_dims",
+    "dynamic": "non_zero",
+    "control": "if loop scan",
+    "sequence": (
+        "sequence_construct sequence_empty sequence_insert sequence_erase sequence_at "
+        "sequence_length split_to_sequence concat_from_sequence"
+    ),
+    "optional": "optional optional_has_element optional_get_element",
 }
 _NAMES: dict[str, str] = {}
 for _family, _ops in _FAMILIES.items():

@@ -28,10 +28,21 @@ from edgewise.ops.binary import (
     Pow,
     Sub,
 )
+from edgewise.ops.bindings import (
+    ReadDims,
+)
+from edgewise.ops.bits import (
+    BitCast,
+)
 from edgewise.ops.choose import (
     Cast,
     Clip,
     Where,
+)
+from edgewise.ops.control import (
+    If,
+    Loop,
+    Scan,
 )
 from edgewise.ops.conv import (
     Conv,
@@ -41,6 +52,9 @@ from edgewise.ops.create import (
     Arange,
     DimValue,
     Fill,
+)
+from edgewise.ops.dynamic import (
+    NonZero,
 )
 from edgewise.ops.image_norm import (
     GroupNorm,
@@ -53,6 +67,9 @@ from edgewise.ops.index import (
     GatherNd,
     OneHot,
     Triangle,
+)
+from edgewise.ops.linalg import (
+    Det,
 )
 from edgewise.ops.logic import (
     And,
@@ -80,9 +97,15 @@ from edgewise.ops.norm import (
     RmsNorm,
     ScaleShift,
 )
+from edgewise.ops.optional import (
+    Optional,
+    OptionalGetElement,
+    OptionalHasElement,
+)
 from edgewise.ops.order import (
     Argmax,
     Argmin,
+    Cumprod,
     Cumsum,
     TopK,
 )
@@ -100,6 +123,10 @@ from edgewise.ops.pool import (
 from edgewise.ops.quantize import (
     Dequantize,
     Quantize,
+)
+from edgewise.ops.random import (
+    RandomNormal,
+    RandomUniform,
 )
 from edgewise.ops.recurrent import (
     Gru,
@@ -122,6 +149,20 @@ from edgewise.ops.scatter import (
     ScatterElements,
     ScatterNd,
 )
+from edgewise.ops.select import (
+    NonMaxSuppression,
+    Unique,
+)
+from edgewise.ops.sequence import (
+    ConcatFromSequence,
+    SequenceAt,
+    SequenceConstruct,
+    SequenceEmpty,
+    SequenceErase,
+    SequenceInsert,
+    SequenceLength,
+    SplitToSequence,
+)
 from edgewise.ops.shape import (
     Concat,
     Expand,
@@ -129,6 +170,10 @@ from edgewise.ops.shape import (
     Slice,
     Tile,
     Transpose,
+)
+from edgewise.ops.signal import (
+    Dft,
+    MelWeights,
 )
 from edgewise.ops.softmax import (
     LogSoftmax,
@@ -179,6 +224,7 @@ __all__ = [
     "AveragePool",
     "BatchNorm",
     "BatchNormFold",
+    "BitCast",
     "BitwiseAnd",
     "BitwiseNot",
     "BitwiseOr",
@@ -188,12 +234,16 @@ __all__ = [
     "Celu",
     "Clip",
     "Concat",
+    "ConcatFromSequence",
     "Conv",
     "Cos",
     "Cosh",
+    "Cumprod",
     "Cumsum",
     "DepthwiseConv",
     "Dequantize",
+    "Det",
+    "Dft",
     "DimValue",
     "Div",
     "Elu",
@@ -213,6 +263,7 @@ __all__ = [
     "Gru",
     "HardSigmoid",
     "HardSwish",
+    "If",
     "InstanceNorm",
     "Isinf",
     "Isnan",
@@ -223,18 +274,25 @@ __all__ = [
     "Linear",
     "Log",
     "LogSoftmax",
+    "Loop",
     "Lrn",
     "Lstm",
     "MatMul",
     "MaxPool",
     "Maximum",
+    "MelWeights",
     "Minimum",
     "Mish",
     "Mod",
     "Mul",
     "Neg",
+    "NonMaxSuppression",
+    "NonZero",
     "Not",
     "OneHot",
+    "Optional",
+    "OptionalGetElement",
+    "OptionalHasElement",
     "Or",
     "PackPanels",
     "PackTaps",
@@ -242,6 +300,9 @@ __all__ = [
     "Pow",
     "Prelu",
     "Quantize",
+    "RandomNormal",
+    "RandomUniform",
+    "ReadDims",
     "Reciprocal",
     "ReduceL1",
     "ReduceL2",
@@ -259,9 +320,16 @@ __all__ = [
     "Rnn",
     "Round",
     "ScaleShift",
+    "Scan",
     "ScatterElements",
     "ScatterNd",
     "Selu",
+    "SequenceAt",
+    "SequenceConstruct",
+    "SequenceEmpty",
+    "SequenceErase",
+    "SequenceInsert",
+    "SequenceLength",
     "ShiftLeft",
     "ShiftRight",
     "Sigmoid",
@@ -273,6 +341,7 @@ __all__ = [
     "Softmax",
     "Softplus",
     "Softsign",
+    "SplitToSequence",
     "Sqrt",
     "Sub",
     "Tan",
@@ -282,6 +351,7 @@ __all__ = [
     "TopK",
     "Transpose",
     "Triangle",
+    "Unique",
     "Where",
     "Xor",
 ]

@@ -15,6 +15,7 @@ from edgewise.ir.graph import (
     with_inputs,
 )
 from edgewise.ir.op import Array
+from edgewise.ir.reference import outputs
 from edgewise.ops.pack import PackPanels, PackTaps
 
 
@@ -39,7 +40,9 @@ def fold(graph: Graph, limit: int) -> tuple[Graph, Counter[str]]:
 
 def _foldable(node: Node, inputs: Inputs, limit: int) -> bool:
     op = node.op
-    if isinstance(op, Leaf | PackPanels | PackTaps) or op.random:
+    if isinstance(op, Leaf | PackPanels | PackTaps):
+        return False
+    if op.random or op.binds or op.objects:
         return False
     if not all(value is None or isinstance(value.op, Constant) for value in inputs):
         return False
@@ -56,5 +59,4 @@ def evaluate_node(node: Node, inputs: Inputs) -> tuple[Array, ...]:
         value.op.array if value is not None and isinstance(value.op, Constant) else None
         for value in inputs
     ]
-    result = node.op.reference(*arrays)
-    return result if isinstance(result, tuple) else (result,)
+    return outputs(node.op, arrays, node.types)

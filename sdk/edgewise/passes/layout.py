@@ -76,6 +76,6 @@ def _reshaped(graph: Graph) -> tuple[Graph, Counter[str]]:
         if not moves_ones_only(x.type.shape, op.axes):
             return with_inputs(node, inputs)
         done["reshaped"] += 1
-        return (Reshape(node.types[0].shape)(x, label=node.label),)
+        return (Reshape(Value(node).type.shape)(x, label=node.label),)
 
     return graph.rebuild(visit), done

@@ -34,7 +34,7 @@ def sink_reshape(node: Node, inputs: Inputs) -> Value | None:
     if axes is None or source is None or source.node.inputs[0] is None:
         return None
     x = source.node.inputs[0]
-    groups = _groups(source.type.shape, node.types[0].shape)
+    groups = _groups(source.type.shape, Value(node).type.shape)
     if groups is None:
         return None
     solid = [axis for axis in range(x.type.rank) if x.type.shape[axis] != 1]
@@ -51,7 +51,7 @@ def sink_reshape(node: Node, inputs: Inputs) -> Value | None:
         # A shuffle of channels: they are shuffled where they lie, as the last axes.
         gathered = [axes[axis] for index in order for axis in groups[index].old]
         x = transposed(x, tuple(gathered), node.label)
-    shape = node.types[0].shape
+    shape = Value(node).type.shape
     inner = Reshape(tuple(shape[axis] for axis in moved))(x, label=node.label)
     return transposed(inner, back, node.label)
 

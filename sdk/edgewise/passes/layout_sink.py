@@ -53,7 +53,7 @@ def _on_all(
     node: Node, inputs: Inputs, moved: Callable[[tuple[int, ...]], Op]
 ) -> Value | None:
     axes = _found(inputs)
-    if axes is None or len(axes) != node.types[0].rank:
+    if axes is None or len(axes) != Value(node).type.rank:
         return None
     before = [None if v is None else on_axes(v, axes, node.label) for v in inputs]
     lost = any(
@@ -64,11 +64,12 @@ def _on_all(
 
 def _concat(node: Node, inputs: Inputs) -> Value | None:
     # Axes of size 1 do not broadcast here, so shorter forms of a part will not do.
-    if any(v is None or v.type.rank != node.types[0].rank for v in inputs):
+    if any(v is None or v.type.rank != Value(node).type.rank for v in inputs):
         return None
     moved = _along_axis(node, inputs)
     if moved is None or not all(
-        v is not None and v.type.rank == node.types[0].rank for v in moved.node.inputs
+        v is not None and v.type.rank == Value(node).type.rank
+        for v in moved.node.inputs
     ):
         return None
     return moved
@@ -79,7 +80,7 @@ def _first_only(
 ) -> Value | None:
     """An op whose further inputs know no layout (per channel, or scalars)."""
     axes = permutation(inputs[0])
-    if axes is None or inputs[0] is None or len(axes) != node.types[0].rank:
+    if axes is None or inputs[0] is None or len(axes) != Value(node).type.rank:
         return None
     op = moved(axes)
     if op is None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
+from collections.abc import Sequence
 
 from edgewise.errors import InternalError
 from edgewise.ir.graph import (
@@ -27,6 +28,7 @@ from edgewise.ir.module import Module, Role, VariableInfo
 from edgewise.ir.op import Op
 from edgewise.ops.pack import PackPanels, PackTaps
 from edgewise.passes.fold import evaluate_node
+from edgewise.types import TensorType, ValueType
 
 PACKS = (PackPanels, PackTaps)
 # A computation that makes more than this of its inputs is cheaper to repeat.
@@ -74,7 +76,9 @@ def _pack_variables(
         info = changed[key]
         if info.initial is None or info.packing is not None:
             raise InternalError(f"variable {key!r} is packed twice, or holds nothing")
-        type_ = op.infer_all((info.type,))[0]
+        (type_,) = op.infer_all((info.type,))
+        if not isinstance(type_, TensorType):
+            raise InternalError(f"{op.name} packs {key!r} into {type_}")
         array = op.reference(info.initial)
         if isinstance(array, tuple):
             raise InternalError(f"{op.name} gives several arrays")
@@ -157,16 +161,26 @@ def _sources(graph: Graph) -> dict[Node, str]:
 
 
 def _movable(node: Node) -> bool:
-    if node.op.random or not all(type_.is_static for type_ in node.types):
+    op = node.op
+    if op.random or op.dynamic or op.binds or op.objects:
         return False
-    if isinstance(node.op, PACKS):
-        return True
-    types = [value.type for value in node.inputs if value is not None]
-    if not all(type_.is_static for type_ in types):
+    if isinstance(op, PACKS):
+        return all(type_.is_static for type_ in node.types)
+    given = _elements([value.kind for value in node.inputs if value is not None])
+    made = _elements(node.types)
+    if given is None or made is None:
         return False
-    given = sum(math.prod(type_.dims) for type_ in types)
-    made = sum(math.prod(type_.dims) for type_ in node.types)
     return made <= GROWTH * given + SMALL
+
+
+def _elements(types: Sequence[ValueType]) -> int | None:
+    """Elements of all; ``None`` where only a run knows, or no memory holds them."""
+    known = [
+        math.prod(type_.dims)
+        for type_ in types
+        if isinstance(type_, TensorType) and type_.is_static and not type_.is_object
+    ]
+    return sum(known) if len(known) == len(types) else None
 
 
 def _frontier(graph: Graph, sources: dict[Node, str]) -> list[Value]:

@@ -1,0 +1,76 @@
+"""Outputs of an op by its reference, whatever the element types.
+
+Elements of fewer bits than numpy computes with are widened before and narrowed after.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from edgewise.errors import InternalError
+from edgewise.ir.fit import described, fits
+from edgewise.ir.op import Call, Op
+from edgewise.types import DType, TensorType, ValueType
+
+
+class NoBodies:
+    """Where no functions are at hand."""
+
+    limit = 0
+
+    def __call__(self, name: str, inputs: tuple[Any, ...]) -> tuple[Any, ...]:
+        """Refuse."""
+        del inputs
+        raise InternalError(f"function {name!r} is run where there are none")
+
+
+NO_BODIES = NoBodies()
+
+
+def outputs(
+    op: Op,
+    inputs: Sequence[Any],
+    types: tuple[ValueType, ...],
+    call: Call = NO_BODIES,
+) -> tuple[Any, ...]:
+    """Arrays, lists and None, of the declared types.
+
+    Raises:
+        InternalError: The reference gave something else.
+    """
+    narrow = not op.objects and any(map(_is_narrow, inputs))
+    if narrow:
+        inputs = [_widened(x) if _is_narrow(x) else x for x in inputs]
+    results = op.execute(call, *inputs)
+    if not isinstance(results, tuple):
+        results = (results,)
+    if narrow:
+        results = tuple(map(_narrowed, results, types))
+    if len(results) != len(types) or not all(map(fits, results, types)):
+        given = ", ".join(map(described, results))
+        want = ", ".join(map(str, types))
+        raise InternalError(f"{op.name}: its reference gave ({given}); want ({want})")
+    return tuple(results)
+
+
+def _is_narrow(x: object) -> bool:
+    # The kind of all types that numpy has from elsewhere.
+    return isinstance(x, np.ndarray | np.generic) and x.dtype.kind == "V"
+
+
+def _widened(x: Any) -> Any:
+    dtype = DType.of(x.dtype)
+    if dtype.is_float:
+        return x.astype(np.float32)
+    return x.astype(np.uint8 if dtype.value.startswith("u") else np.int8)
+
+
+def _narrowed(x: Any, type_: ValueType) -> Any:
+    wanted = type_.dtype.numpy if isinstance(type_, TensorType) else None
+    if wanted is None or x.dtype == wanted or wanted.kind != "V":
+        return x
+    with np.errstate(all="ignore"):
+        return x.astype(wanted)
