@@ -2,21 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 import onnx
 
-from edgewise.convert.source import Parsed
+from edgewise.convert.bodies import Body
+from edgewise.convert.order import node_name
+from edgewise.convert.run_time import read
+from edgewise.convert.scope import Scope
 from edgewise.convert.symbolic import Sizes
-from edgewise.convert.symbolic_rules import objects
-from edgewise.convert.tensors import attribute_value, element_type, tensor_array
+from edgewise.convert.tensors import (
+    attribute_value,
+    element_type,
+    sparse_array,
+    tensor_array,
+)
+from edgewise.convert.world import World
 from edgewise.dims import Dim, Shape
 from edgewise.errors import ModelFormatError, UnsupportedOpError
 from edgewise.ir.graph import Value, constant
 from edgewise.ir.op import Array, Op
-from edgewise.types import DType
+from edgewise.types import DType, ValueType
 
 
 class OpContext:
@@ -25,32 +33,34 @@ class OpContext:
     Attributes:
         node: The node as the file has it.
         name: Its name, or that of its first output where it has none.
-        opset: Version of the operator set.
+        opset: Version of the operator set that the node is of.
         inputs: Values it reads; ``None`` where an optional one is left out.
+        scope: Where its names are looked up.
+        world: The import that this is part of.
     """
 
     def __init__(
         self,
-        parsed: Parsed,
+        world: World,
+        scope: Scope,
         node: onnx.NodeProto,
-        opset: int,
         inputs: tuple[Value | None, ...],
-        sizes: Sizes,
-        initial: Callable[[Value], Array | None],
     ) -> None:
-        self.node, self.opset, self.inputs = node, opset, inputs
-        self.name = node.name or next(iter(node.output), node.op_type)
-        self._parsed, self._sizes, self._initial = parsed, sizes, initial
+        self.world, self.scope, self.node, self.inputs = world, scope, node, inputs
+        self.opset = scope.version(node.domain)
+        self.name = node_name(node)
         self._attributes = {item.name: item for item in node.attribute}
         self._read: set[str] = set()
 
     def emit(self, op: Op, *inputs: Value | None) -> Value:
         """The first output of a core op, labelled with this node's name."""
-        return op(*inputs, label=self.name)
+        return self.emit_all(op, *inputs)[0]
 
     def emit_all(self, op: Op, *inputs: Value | None) -> tuple[Value, ...]:
         """All outputs of a core op, labelled with this node's name."""
-        return op.node(*inputs, label=self.name)
+        outputs = op.node(*inputs, label=self.name)
+        self.scope.growing.add(outputs[0].node)
+        return outputs
 
     def constant(self, array: Array) -> Value:
         """A constant, labelled with this node's name."""
@@ -77,25 +87,49 @@ class OpContext:
         """All inputs, of which none may be left out."""
         return tuple(self[index] for index in range(len(self.inputs)))
 
+    # Sizes
+
+    @property
+    def known_sizes(self) -> Sizes:
+        """What sizes alone decide."""
+        return self.world.sizes
+
+    def known(self, index: int) -> Shape | None:
+        """Input ``index`` as sizes, symbols too; ``None`` where only a run knows it."""
+        array = self.world.sizes.known(self[index])
+        return None if array is None else tuple(array.reshape(-1).tolist())
+
     def sizes(self, index: int) -> Shape | None:
-        """Input ``index`` as sizes, symbols too; ``None`` where it is left out."""
-        value = self.optional(index)
-        if value is None:
-            return None
-        array = self._sizes.known(value)
-        if array is None:
-            raise self.unsupported(
-                f"its input {index} ({self.node.input[index]!r}) is known only at run"
-                " time",
-                "give fixed input_shapes, or fold the shape computation before export",
-            )
-        return tuple(objects(array.tolist()).reshape(-1))
+        """Input ``index`` as sizes; ``None`` where it is left out.
+
+        What only a run knows are symbols, which the run binds; it stops at a negative.
+        """
+        return None if self.optional(index) is None else self.read(self[index])
+
+    def read(self, vector: Value, given: Sequence[Dim | None] | None = None) -> Shape:
+        """The elements of an integer vector, or a scalar, as sizes.
+
+        Args:
+            vector: What to read; the run stops where an element is negative.
+            given: Elements that are known in another way; ``None`` where not.
+        """
+        return read(self, vector, given)
+
+    def fresh(self, count: int) -> Shape:
+        """New symbols for sizes of outputs that only a run knows."""
+        return self.world.symbols.fresh(count)
 
     def integers(self, index: int) -> tuple[int, ...] | None:
         """Input ``index`` as whole numbers; ``None`` where it is left out."""
-        sizes = self.sizes(index)
-        if sizes is None:
+        if self.optional(index) is None:
             return None
+        sizes = self.known(index)
+        if sizes is None:
+            raise self.unsupported(
+                f"its input {index} ({self.node.input[index]!r}) is known only at run"
+                " time",
+                "make it a constant before export",
+            )
         return tuple(self.whole(size) for size in sizes)
 
     def whole(self, size: Dim) -> int:
@@ -112,15 +146,14 @@ class OpContext:
         value = self.optional(index)
         if value is None:
             return None
-        array = self._sizes.known(value)
+        array = self.world.sizes.known(value)
         if array is None or array.dtype == object:
-            array = self._initial(value)
+            array = self.world.weights.initial(value)
         return array
 
     def fixed(self, index: int) -> Array | None:
         """Input ``index`` read now: a constant, or a stored tensor in its place."""
-        value = self.optional(index)
-        if value is None:
+        if self.optional(index) is None:
             return None
         array = self.constant_or_none(index)
         if array is None:
@@ -139,17 +172,19 @@ class OpContext:
         return default if item is None else attribute_value(item)
 
     def tensor(self, name: str) -> Array | None:
-        """The array of a tensor attribute."""
+        """The array of a tensor attribute, a sparse one too."""
         self._read.add(name)
         item = self._attributes.get(name)
         if item is None:
             return None
         where = f"attribute {name!r} of node {self.name!r}"
-        return tensor_array(self._parsed, item.t, where)
+        if item.HasField("sparse_tensor"):
+            return sparse_array(self.world.parsed, item.sparse_tensor, where)
+        return tensor_array(self.world.parsed, item.t, where)
 
     def element_type(self, code: int) -> DType:
         """The type that an attribute's ``code`` stands for."""
-        return element_type(self._parsed, code, f"node {self.name!r}")
+        return element_type(self.world.parsed, code, f"node {self.name!r}")
 
     def axis(self, rank: int, default: int, name: str = "axis") -> int:
         """An axis attribute, counted from the front."""
@@ -179,6 +214,24 @@ class OpContext:
         """Attributes that no one asked for: their meaning would be lost."""
         return sorted(set(self._attributes) - self._read)
 
+    # Nested graphs
+
+    def graph(self, name: str) -> onnx.GraphProto:
+        """The graph in an attribute."""
+        self._read.add(name)
+        item = self._attributes.get(name)
+        if item is None or not item.HasField("g"):
+            raise self.malformed(f"its graph {name!r} is missing")
+        return item.g
+
+    def inline(self, name: str, *inputs: Value) -> tuple[Value, ...]:
+        """The outputs of a nested graph, computed right here."""
+        return self.world.graphs.inline(self.scope, self.graph(name), inputs)
+
+    def body(self, name: str, kinds: Sequence[ValueType]) -> Body:
+        """A nested graph as a function over inputs of ``kinds``."""
+        return self.world.graphs.body(self.scope, self.graph(name), kinds)
+
     # Errors
 
     @property
@@ -193,4 +246,5 @@ class OpContext:
 
     def malformed(self, reason: str) -> ModelFormatError:
         """The error for a node that breaks ONNX's rules; the caller raises it."""
-        return self._parsed.error(f"node {self.name!r} ({self.title}): {reason}")
+        where = f"node {self.name!r} ({self.title})"
+        return self.world.parsed.error(f"{where}: {reason}")

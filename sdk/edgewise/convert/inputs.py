@@ -2,24 +2,34 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Collection, Mapping
 
 import onnx
 
 from edgewise.convert.config import ConvertConfig
 from edgewise.convert.source import Parsed
+from edgewise.convert.symbols import Symbols
 from edgewise.convert.tensors import element_type
 from edgewise.dims import Dim, Shape, symbol
 from edgewise.errors import ConfigError
 from edgewise.ir.graph import Value, input_value
-from edgewise.types import TensorType
+from edgewise.types import (
+    ANY,
+    OptionalType,
+    SequenceType,
+    TensorType,
+    Unranked,
+    ValueType,
+)
 
 
 def graph_inputs(
-    parsed: Parsed, config: ConvertConfig, weights: Collection[str]
-) -> dict[str, Value]:
-    """The graph's inputs by name; initializers that are listed among them left out."""
+    parsed: Parsed,
+    config: ConvertConfig,
+    weights: Collection[str],
+    symbols: Symbols,
+) -> list[Value]:
+    """The graph's inputs; initializers that are listed among them left out."""
     given = config.input_shapes or {}
     items = [item for item in parsed.model.graph.input if item.name not in weights]
     names = [item.name for item in items]
@@ -29,66 +39,69 @@ def graph_inputs(
         raise ConfigError(
             f"input_shapes names {', '.join(unknown)}; the model has {', '.join(names)}"
         )
-    symbols = _Symbols(parsed, items)
-    fixed: dict[str, Dim] = {}
-    shapes: dict[str, Shape] = {}
     for item in items:
-        declared = symbols.shape(parsed, item)
-        shapes[item.name] = _chosen(parsed, item.name, declared, given, fixed)
-    return {
-        item.name: input_value(
-            item.name,
-            TensorType(
-                element_type(
-                    parsed, item.type.tensor_type.elem_type, f"input {item.name!r}"
-                ),
-                shapes[item.name],
-            ).bind(fixed),
-        )
-        for item in items
-    }
-
-
-class _Symbols:
-    """Symbols for the names that a file gives sizes, one for one."""
-
-    def __init__(self, parsed: Parsed, items: list[onnx.ValueInfoProto]) -> None:
-        del parsed
-        self._names: dict[str, str] = {}
-        for item in items:
-            for dim in item.type.tensor_type.shape.dim:
-                if re.fullmatch(r"[A-Za-z_]\w*", dim.dim_param, re.ASCII):
-                    self._names[dim.dim_param] = dim.dim_param
-
-    def shape(self, parsed: Parsed, item: onnx.ValueInfoProto) -> Shape | None:
-        """The declared shape; ``None`` where even the number of axes is open."""
+        for dim in item.type.tensor_type.shape.dim:
+            symbols.keep(dim.dim_param)
+    fixed: dict[str, Dim] = {}
+    kinds: list[ValueType] = []
+    for item in items:
+        where = f"input {item.name!r}"
         if item.type.WhichOneof("value") != "tensor_type":
-            raise parsed.error(
-                f"input {item.name!r} is not a tensor; edgewise takes tensors only"
-            )
-        tensor = item.type.tensor_type
-        if not tensor.HasField("shape"):
-            return None
-        sizes: list[Dim] = []
-        for axis, dim in enumerate(tensor.shape.dim):
-            if dim.HasField("dim_value") and dim.dim_value >= 0:
-                sizes.append(int(dim.dim_value))
-            elif dim.dim_param:
-                sizes.append(symbol(self._name(dim.dim_param, dim.dim_param)))
-            else:
-                text = f"{item.name}_{axis}"
-                sizes.append(symbol(self._name(text, f"\\0{text}")))
-        return tuple(sizes)
+            kinds.append(value_type(parsed, item.type, where))
+            continue
+        declared = _declared(symbols, item)
+        shape = _chosen(parsed, item.name, declared, given, fixed)
+        code = item.type.tensor_type.elem_type
+        kinds.append(TensorType(element_type(parsed, code, where), shape))
+    pairs = zip(names, kinds, strict=True)
+    return [input_value(name, kind.bind(fixed)) for name, kind in pairs]
 
-    def _name(self, text: str, key: str) -> str:
-        if key not in self._names:
-            clean = re.sub(r"\W", "_", text, flags=re.ASCII)
-            base = clean if not clean[:1].isdigit() else f"_{clean}"
-            name, count = base, 1
-            while name in self._names.values():
-                name, count = f"{base}_{count}", count + 1
-            self._names[key] = name
-        return self._names[key]
+
+def value_type(parsed: Parsed, type_: onnx.TypeProto, where: str) -> ValueType:
+    """A sequence or an optional as the file declares it; sizes within are open."""
+    match type_.WhichOneof("value"):
+        case "sequence_type":
+            return SequenceType(_element(parsed, type_.sequence_type.elem_type, where))
+        case "optional_type":
+            inner = type_.optional_type.elem_type
+            if inner.WhichOneof("value") == "sequence_type":
+                held = _element(parsed, inner.sequence_type.elem_type, where)
+                return OptionalType(SequenceType(held))
+            return OptionalType(_element(parsed, inner, where))
+        case kind:
+            raise parsed.error(
+                f"{where} is a {kind or 'value of no type'}; want a tensor, or a"
+                " sequence or an optional of tensors"
+            )
+
+
+def _element(
+    parsed: Parsed, type_: onnx.TypeProto, where: str
+) -> TensorType | Unranked:
+    if type_.WhichOneof("value") != "tensor_type":
+        raise parsed.error(f"{where} holds more than tensors; want tensors")
+    dtype = element_type(parsed, type_.tensor_type.elem_type, where)
+    if not type_.tensor_type.HasField("shape"):
+        return Unranked(dtype)
+    dims = type_.tensor_type.shape.dim
+    sizes = (d.dim_value if d.HasField("dim_value") else ANY for d in dims)
+    return TensorType(dtype, tuple(sizes))
+
+
+def _declared(symbols: Symbols, item: onnx.ValueInfoProto) -> Shape | None:
+    """The declared shape; ``None`` where even the number of axes is open."""
+    tensor = item.type.tensor_type
+    if not tensor.HasField("shape"):
+        return None
+    sizes: list[Dim] = []
+    for axis, dim in enumerate(tensor.shape.dim):
+        if dim.HasField("dim_value") and dim.dim_value >= 0:
+            sizes.append(int(dim.dim_value))
+        elif dim.dim_param:
+            sizes.append(symbols.named(dim.dim_param))
+        else:
+            sizes.append(symbols.of_axis(item.name, axis))
+    return tuple(sizes)
 
 
 def _chosen(

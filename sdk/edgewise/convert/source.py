@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from pathlib import Path
 from typing import NamedTuple, TypeAlias
 
@@ -38,7 +39,7 @@ class Parsed(NamedTuple):
 
 
 def read(source: Source) -> Parsed:
-    """The parsed model; its functions inlined, its versions known to be readable."""
+    """The parsed model, of a version known to be readable."""
     if isinstance(source, onnx.ModelProto):
         parsed = Parsed(source, None, "")
     elif isinstance(source, bytes):
@@ -49,24 +50,28 @@ def read(source: Source) -> Parsed:
     if not parsed.model.HasField("graph"):
         raise parsed.error("holds no graph: not an ONNX model")
     opset(parsed)
-    if parsed.model.functions:
-        return _inline(parsed)
     return parsed
 
 
 def opset(parsed: Parsed) -> int:
     """Version of the main operator set that the model uses."""
-    versions = {entry.domain: entry.version for entry in parsed.model.opset_import}
-    version = next((versions[name] for name in MAIN_DOMAINS if name in versions), None)
-    if version is None:
-        if parsed.model.ir_version >= 3 and not versions:
-            raise parsed.error("does not say which operator set it uses")
-        version = 1
+    return versions(parsed, parsed.model.opset_import)[""]
+
+
+def versions(
+    parsed: Parsed, imports: Iterable[onnx.OperatorSetIdProto]
+) -> dict[str, int]:
+    """Versions of operator sets by domain; the main one is called ``""``."""
+    found = {entry.domain: int(entry.version) for entry in imports}
+    main = [found.pop(name) for name in MAIN_DOMAINS if name in found]
+    if not main and not found and parsed.model.ir_version >= 3:
+        raise parsed.error("does not say which operator set it uses")
+    version = main[0] if main else 1
     if not 1 <= version <= NEWEST_OPSET:
         raise parsed.error(
             f"uses operator set {version}; edgewise reads 1 to {NEWEST_OPSET}"
         )
-    return int(version)
+    return {**found, "": version}
 
 
 def _bytes(path: Path) -> bytes:
@@ -86,13 +91,3 @@ def _parse(data: bytes, path: object) -> onnx.ModelProto:
             path, "is not an ONNX model, or is cut short: its message does not parse"
         ) from error
     return model
-
-
-def _inline(parsed: Parsed) -> Parsed:
-    import onnx.inliner  # noqa: PLC0415 - few models have functions of their own
-
-    try:
-        model = onnx.inliner.inline_local_functions(parsed.model)
-    except (RuntimeError, ValueError) as error:
-        raise parsed.error(f"has functions that cannot be inlined: {error}") from error
-    return parsed._replace(model=model)

@@ -10,15 +10,16 @@ from __future__ import annotations
 import numpy as np
 
 from edgewise.convert.symbolic_rules import RULES, Unknown, as_dims, objects, quotient
-from edgewise.dims import Expr
+from edgewise.dims import Dim, Expr, Shape
 from edgewise.ir.graph import Constant, Leaf, Value, constant
 from edgewise.ir.op import Array
 from edgewise.ops.binary import Div
+from edgewise.ops.bindings import ReadDims
 from edgewise.ops.choose import Cast
 from edgewise.ops.create import DimValue
-from edgewise.ops.shape import Reshape
+from edgewise.ops.shape import Concat, Reshape
 from edgewise.ops.unary import Floor
-from edgewise.types import DType
+from edgewise.types import DType, TensorType
 
 LIMIT = 4096  # elements; no shape has more, and no bomb fits
 
@@ -35,9 +36,39 @@ class Sizes:
             self._found[value] = self._evaluate(value)
         return self._found[value]
 
+    def elements(self, value: Value) -> list[Dim | None] | None:
+        """The elements of a vector, ``None`` for one that only a run knows.
+
+        ``None`` in place of them all where it tells nothing.
+        """
+        array = self.known(value)
+        if array is not None:
+            return list(array.reshape(-1).tolist())
+        source = value.node.inputs[0] if value.node.inputs else None
+        if isinstance(value.op, Concat):
+            parts = [v for v in value.node.inputs if v is not None]
+            return self._joined(parts)
+        if isinstance(value.op, Reshape | Cast | ReadDims) and source is not None:
+            whole = source.type.dtype.is_integer and value.type.dtype.is_integer
+            return self.elements(source) if whole and _small(source) else None
+        return None
+
+    def _joined(self, parts: list[Value]) -> list[Dim | None] | None:
+        joined: list[Dim | None] = []
+        for part in parts:
+            if part.type.rank != 1 or not _small(part):
+                return None
+            known = self.elements(part)
+            joined += [None] * part.type.dims[0] if known is None else known
+        return joined
+
+    def note(self, value: Value, sizes: Shape) -> None:
+        """Remember that the elements of ``value`` are ``sizes`` from here on."""
+        self._found[value] = _plain(_filled(sizes, value.type.dims), value)
+
     def settle(self, value: Value) -> Value:
         """A constant or ``dim_value`` that is the same; else the value itself."""
-        if isinstance(value.op, Leaf):
+        if isinstance(value.op, Leaf) or not isinstance(value.kind, TensorType):
             return value
         array = self.known(value)
         if array is None:
@@ -52,7 +83,7 @@ class Sizes:
             return op.array if op.array.size <= LIMIT else None
         if isinstance(op, DimValue):
             return _plain(objects(op.dims[0] if op.scalar else op.dims), value)
-        if isinstance(op, Leaf) or op.random or not _small(value):
+        if isinstance(op, Leaf) or op.random or op.dynamic or not _small(value):
             return None
         arrays = self._inputs(value)
         if arrays is None:
@@ -89,7 +120,15 @@ class Sizes:
             return None
 
 
+def _filled(sizes: Shape, shape: tuple[int, ...]) -> Array:
+    array = np.empty(len(sizes), object)
+    array[:] = sizes
+    return array.reshape(shape)
+
+
 def _small(value: Value) -> bool:
+    if not isinstance(value.kind, TensorType):
+        return False
     elements = value.type.elements
     return isinstance(elements, int) and elements <= LIMIT
 

@@ -19,6 +19,9 @@ from edgewise.ops.shape import Concat, Slice
 from edgewise.types import DType, TensorType
 
 Rule: TypeAlias = Callable[..., object]
+# How symbols begin that a run binds to values it computed: those may be 0, while the
+# sizes of what a caller brings are taken to be 1 or more.
+RUN_TIME = "run_"
 
 
 class Unknown(Exception):  # noqa: N818 - not an error: a size that only a run knows
@@ -26,7 +29,7 @@ class Unknown(Exception):  # noqa: N818 - not an error: a size that only a run k
 
 
 def lower_bound(dim: Dim) -> int | None:
-    """A number that ``dim`` is never below where every symbol is at least 1."""
+    """A number that ``dim`` is never below, given what symbols can be."""
     if isinstance(dim, int):
         return dim
     for monomial, factor in dim.terms.items():
@@ -56,7 +59,7 @@ def _ceilings(call: Call) -> tuple[Dim, ...]:
 
 def _atom_bound(atom: str | Call) -> int | None:
     if isinstance(atom, str):
-        return 1
+        return 0 if atom.startswith(RUN_TIME) else 1
     a, b = (lower_bound(arg) for arg in atom.args)
     match atom.function:
         case "max":
@@ -69,7 +72,7 @@ def _atom_bound(atom: str | Call) -> int | None:
 
 
 def at_least(dim: Dim, other: Dim) -> bool:
-    """Whether ``dim >= other`` holds whatever the symbols are (1 or more)."""
+    """Whether ``dim >= other`` holds whatever the symbols are."""
     bound = lower_bound(dim - other)
     return bound is not None and bound >= 0
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 import onnx
-from onnx import TensorProto, numpy_helper
+from onnx import SparseTensorProto, TensorProto, numpy_helper
 
 from edgewise.convert.source import Parsed
 from edgewise.ir.op import Array
@@ -42,6 +42,7 @@ DTYPES: dict[int, DType] = {
     TensorProto.COMPLEX64: DType.C64,
     TensorProto.COMPLEX128: DType.C128,
 }
+MAX_DENSE = 1 << 26  # elements that a sparse tensor may turn into
 # Bits of an element in a file, where they are not those in memory.
 _PACKED = {DType.I4: 4, DType.U4: 4, DType.F4E2M1FN: 4, DType.I2: 2, DType.U2: 2}
 
@@ -151,3 +152,36 @@ def attribute_value(attribute: onnx.AttributeProto) -> Any:
     return tuple(
         v.decode(errors="replace") if isinstance(v, bytes) else v for v in value
     )
+
+
+def sparse_array(parsed: Parsed, sparse: SparseTensorProto, where: str) -> Array:
+    """The dense array of a sparse tensor, whose indices are checked first."""
+    dims = tuple(sparse.dims)
+    count = math.prod(dims)
+    if any(dim < 0 for dim in dims) or count > MAX_DENSE:
+        raise parsed.error(
+            f"{where} is sparse with the sizes {list(dims)}; want 0 or more, and at"
+            f" most {MAX_DENSE} elements in all"
+        )
+    values = tensor_array(parsed, sparse.values, where)
+    indices = tensor_array(parsed, sparse.indices, f"the indices of {where}")
+    if values.ndim != 1 or indices.dtype != np.int64:
+        raise parsed.error(f"{where} holds no vector of values, or no i64 indices")
+    if indices.ndim == 2 and indices.shape == (len(values), len(dims)):
+        sizes = np.asarray(dims, np.int64)
+        inside = ((indices >= 0) & (indices < sizes)).all()
+        places = tuple(indices.T)
+    elif indices.shape == values.shape:
+        inside = ((indices >= 0) & (indices < count)).all()
+        places = np.unravel_index(indices, dims) if inside and count else ()
+    else:
+        raise parsed.error(
+            f"{where} has indices of shape {list(indices.shape)} for {len(values)}"
+            " values"
+        )
+    if not inside:
+        raise parsed.error(f"{where} has indices beyond its sizes {list(dims)}")
+    dense: Array = np.zeros(dims, values.dtype)
+    if len(values):
+        dense[places] = values
+    return dense

@@ -104,8 +104,9 @@ def test_a_fold_limit_is_not_negative() -> None:
 def test_an_input_that_is_no_tensor_is_refused() -> None:
     model = model_over([1])
     kind = helper.make_tensor_type_proto(TensorProto.FLOAT, [1])
-    model.graph.input[0].type.CopyFrom(helper.make_sequence_type_proto(kind))
-    with pytest.raises(ModelFormatError, match="not a tensor"):
+    pairs = helper.make_map_type_proto(TensorProto.INT64, kind)
+    model.graph.input[0].type.CopyFrom(pairs)
+    with pytest.raises(ModelFormatError, match=r"'x0'.*map_type.*want a tensor"):
         import_module(model)
 
 

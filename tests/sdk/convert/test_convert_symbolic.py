@@ -11,11 +11,10 @@ import pytest
 from onnx import helper
 
 from edgewise import dims
-from edgewise.convert import ConvertConfig, convert_module
+from edgewise.convert import ConvertConfig
 from edgewise.convert.onnx import import_module
 from edgewise.convert.symbolic_rules import at_least, clamp, lower_bound
 from edgewise.dims import symbol
-from edgewise.errors import UnsupportedOpError
 
 Check = Callable[..., Any]
 Nodes = list[onnx.NodeProto]
@@ -203,16 +202,6 @@ def test_the_product_of_a_shape(over_x: Check) -> None:
         ]
     )
     assert shape == (8 * N * T,)
-
-
-def test_a_shape_from_the_caller_is_refused(build: Check) -> None:
-    model = build(
-        [helper.make_node("Reshape", ["x", "s"], ["y"], name="late")],
-        {"x": np.zeros((2, 3), "f4"), "s": i64(3, 2)},
-        ["y"],
-    )
-    with pytest.raises(UnsupportedOpError, match=r"'late'.*'s'.*run time"):
-        convert_module(model)
 
 
 def test_shape_arithmetic_leaves_no_trace(build: Check) -> None:

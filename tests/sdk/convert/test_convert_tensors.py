@@ -73,12 +73,6 @@ def test_two_initializers_of_one_name_are_refused(simple: onnx.ModelProto) -> No
         convert(simple)
 
 
-def test_a_sparse_initializer_is_refused(simple: onnx.ModelProto) -> None:
-    simple.graph.sparse_initializer.add().dims.append(4)
-    with pytest.raises(ModelFormatError, match="sparse"):
-        convert(simple)
-
-
 @pytest.mark.parametrize("dtype", ["float16", "float64", "int8", "uint16", "bool"])
 def test_element_types_are_kept(
     dtype: str, build: Check, module_outputs: Check

@@ -6,24 +6,27 @@ from collections.abc import Callable
 from typing import TypeAlias
 
 from edgewise.convert.context import OpContext
+from edgewise.convert.source import MAIN_DOMAINS
 from edgewise.errors import InternalError
 from edgewise.ir.graph import Value
 
 Outputs: TypeAlias = "Value | tuple[Value | None, ...]"
 Importer: TypeAlias = Callable[[OpContext], Outputs]
 
-_IMPORTERS: dict[str, list[tuple[int, Importer]]] = {}
+_IMPORTERS: dict[tuple[str, str], list[tuple[int, Importer]]] = {}
 
 
-def onnx_op(*names: str, since: int = 1) -> Callable[[Importer], Importer]:
-    """Register a function for main-domain operators, from operator set ``since`` on.
+def onnx_op(
+    *names: str, since: int = 1, domain: str = ""
+) -> Callable[[Importer], Importer]:
+    """Register a function for operators of ``domain``, from version ``since`` on.
 
     The function gives the operator's outputs; ``None`` stands for one it cannot give.
     """
 
     def register(importer: Importer) -> Importer:
         for name in names:
-            versions = _IMPORTERS.setdefault(name, [])
+            versions = _IMPORTERS.setdefault((domain, name), [])
             if any(version == since for version, _ in versions):
                 raise InternalError(f"{name} since {since} is declared twice")
             versions.append((since, importer))
@@ -33,9 +36,11 @@ def onnx_op(*names: str, since: int = 1) -> Callable[[Importer], Importer]:
     return register
 
 
-def importer_of(name: str, opset: int) -> Importer | None:
-    """The function that imports ``name`` as operator set ``opset`` has it."""
-    for since, importer in _IMPORTERS.get(name, ()):
+def importer_of(name: str, opset: int, domain: str = "") -> Importer | None:
+    """The function that imports ``name`` as version ``opset`` of its domain has it."""
+    if domain in MAIN_DOMAINS:
+        domain = ""
+    for since, importer in _IMPORTERS.get((domain, name), ()):
         if since <= opset:
             return importer
     return None
@@ -43,4 +48,4 @@ def importer_of(name: str, opset: int) -> Importer | None:
 
 def supported() -> tuple[str, ...]:
     """Names of all operators that can be imported."""
-    return tuple(sorted(_IMPORTERS))
+    return tuple(sorted({name for _, name in _IMPORTERS}))
