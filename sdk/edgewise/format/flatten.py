@@ -8,7 +8,13 @@ from edgewise.errors import InternalError
 from edgewise.format._generated import schema
 from edgewise.format.arrays import Buffer
 from edgewise.format.pool import Pool
-from edgewise.format.versions import EDGEWISE_VERSION, FORMAT_VERSION, LINEAGE
+from edgewise.format.versions import (
+    BINDERS,
+    CONTAINERS,
+    EDGEWISE_VERSION,
+    FORMAT_VERSION,
+    LINEAGE,
+)
 from edgewise.ir.graph import Graph, Input, Leaf, Node, Value
 from edgewise.ir.module import Module
 
@@ -34,6 +40,7 @@ def flatten(module: Module) -> Flat:
     )
     model = schema.Model(
         format_version=FORMAT_VERSION,
+        features=_features(functions, pool),
         min_version=EDGEWISE_VERSION,
         producer=f"edgewise {EDGEWISE_VERSION}",
         metadata=entries,
@@ -45,6 +52,16 @@ def flatten(module: Module) -> Flat:
         functions=functions,
     )
     return Flat(model, tuple(pool.payloads))
+
+
+def _features(functions: tuple[schema.Function, ...], pool: Pool) -> tuple[str, ...]:
+    """What a reader must know lest it misread the file."""
+    found = []
+    if any(function.binders for function in functions):
+        found.append(BINDERS)
+    if any(type_.form for type_ in pool.types):
+        found.append(CONTAINERS)
+    return tuple(found)
 
 
 def _function(name: str, graph: Graph, pool: Pool) -> schema.Function:
@@ -70,7 +87,7 @@ def _function(name: str, graph: Graph, pool: Pool) -> schema.Function:
     return schema.Function(
         name=name,
         inputs=tuple(
-            schema.Port(name=_key(value), type=pool.type(value.type))
+            schema.Port(name=_key(value), type=pool.type(value.kind))
             for value in graph.inputs
         ),
         tensors=tuple(leaves),
@@ -83,12 +100,13 @@ def _function(name: str, graph: Graph, pool: Pool) -> schema.Function:
             schema.Update(tensor=pool.variable(key), value=ids[value])
             for key, value in graph.updates.items()
         ),
+        binders=tuple(ids[value] for value in graph.binders),
     )
 
 
 def _node(node: Node, ids: dict[Value, int], pool: Pool) -> schema.Node:
     # A file holds no types: what the reader infers must be what the graph has.
-    types = node.op.infer_all(tuple(None if v is None else v.type for v in node.inputs))
+    types = node.op.infer_all(tuple(None if v is None else v.kind for v in node.inputs))
     if types != node.types:
         raise InternalError(f"{node} has types {node.types}, infers {types}")
     return schema.Node(

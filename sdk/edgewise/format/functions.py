@@ -4,15 +4,17 @@ from __future__ import annotations
 
 from typing import TypeAlias
 
+from edgewise.errors import InternalError
 from edgewise.format._generated import schema
 from edgewise.format.tables import DamageError
 from edgewise.format.tensors import Tensors
 from edgewise.format.values import want_unique
+from edgewise.ir.binders import verify_binders
 from edgewise.ir.graph import Graph, Node, Value, input_value
 from edgewise.ir.op import Op
-from edgewise.types import TensorType
+from edgewise.types import ValueType
 
-Types: TypeAlias = tuple[TensorType | None, ...]
+Types: TypeAlias = tuple[ValueType | None, ...]
 
 
 class Functions:
@@ -20,7 +22,7 @@ class Functions:
 
     def __init__(self, tensors: Tensors, ops: tuple[Op, ...]) -> None:
         self._tensors, self._ops = tensors, ops
-        self._inferred: dict[tuple[int, Types], tuple[TensorType, ...]] = {}
+        self._inferred: dict[tuple[int, Types], tuple[ValueType, ...]] = {}
 
     def restore(self, table: schema.Function) -> Graph:
         """The graph that a table describes."""
@@ -45,7 +47,11 @@ class Functions:
                 raise DamageError(f"{where}: {damage}") from None
         outputs = tuple(_value(result.value, values) for result in table.outputs)
         names = tuple(result.name for result in table.outputs)
-        return Graph(inputs, outputs, names, self._updates(table, values))
+        binders = tuple(_value(index, values) for index in table.binders)
+        graph = Graph(inputs, outputs, names, self._updates(table, values), binders)
+        if binders:
+            _want_bound(graph)
+        return graph
 
     def _apply(self, table: schema.Node, values: list[Value]) -> list[Value]:
         if table.op >= len(self._ops):
@@ -55,7 +61,7 @@ class Functions:
             None if index == -1 else _value(index, values) for index in table.inputs
         )
         # Blocks of a network repeat: this halves the reading time of a transformer.
-        key = table.op, tuple(None if v is None else v.type for v in inputs)
+        key = table.op, tuple(None if v is None else v.kind for v in inputs)
         types = self._inferred.get(key)
         if types is None:
             types = self._inferred[key] = self._infer(op, key[1])
@@ -66,13 +72,13 @@ class Functions:
         node = Node(op, inputs, types, table.label)
         return [Value(node, index) for index in range(len(types))]
 
-    def _infer(self, op: Op, inputs: Types) -> tuple[TensorType, ...]:
+    def _infer(self, op: Op, inputs: Types) -> tuple[ValueType, ...]:
         try:
             types = op.infer_all(inputs)
         except Exception as error:  # ops trust what they are given
             raise DamageError(f"{op.name} does not fit its inputs: {error}") from error
         # An absent input that an op hands on would come out as no type at all.
-        if not all(isinstance(type_, TensorType) for type_ in types):
+        if None in types:
             raise DamageError(f"{op.name} does not fit its inputs: one is missing")
         for type_ in types:
             self._tensors.types.sizes.want_sane(type_)
@@ -85,12 +91,20 @@ class Functions:
             value = _value(update.value, values)
             if variable.key in updates:
                 raise DamageError(f"{variable.key!r} is assigned twice")
-            if value.type != variable.type:
+            if value.kind != variable.type:
                 raise DamageError(
-                    f"{variable.key!r} is {variable.type}, assigned {value.type}"
+                    f"{variable.key!r} is {variable.type}, assigned {value.kind}"
                 )
             updates[variable.key] = value
         return updates
+
+
+def _want_bound(graph: Graph) -> None:
+    """Raise ``DamageError`` unless every symbol has a size before it is needed."""
+    try:
+        verify_binders(graph)
+    except InternalError as error:
+        raise DamageError(str(error)) from None
 
 
 def _value(index: int, values: list[Value]) -> Value:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import zlib
+from collections.abc import Callable
 
 import numpy as np
 
@@ -12,15 +13,23 @@ from edgewise.format import arrays, attributes
 from edgewise.format._generated import schema
 from edgewise.format.arrays import Buffer
 from edgewise.format.container import Segment, aligned
-from edgewise.ir.graph import Constant, Node, Variable
+from edgewise.ir.graph import Constant, Node, Value, Variable
 from edgewise.ir.module import Module, Role, VariableInfo
 from edgewise.ir.op import Array, Op
-from edgewise.types import DType, QuantParams, TensorType
+from edgewise.types import (
+    DType,
+    QuantParams,
+    SequenceType,
+    TensorType,
+    Unranked,
+    ValueType,
+)
 
 # What is no larger lies in the header: lines of 64 bytes would be half empty.
 INLINE = 128
 
 _DTYPES = {DType[name]: code for code, name in enumerate(schema.DTYPES)}
+_FORMS = {name: code for code, name in enumerate(schema.FORMS)}
 _ROLES = {name: code for code, name in enumerate(schema.ROLES)}
 _WITHOUT_DATA = {Role.DERIVED, Role.STATE}
 
@@ -43,7 +52,7 @@ class Pool:
         self.segments: list[Segment] = []
         self.payloads: list[Buffer] = []
         self._op_numbers: dict[Op, int] = {}
-        self._type_numbers: dict[TensorType, int] = {}
+        self._type_numbers: dict[ValueType, int] = {}
         self._constants: dict[tuple[Constant, TensorType], int] = {}
         self._variables: dict[str, int] = {}
         self._infos = module.variables
@@ -62,7 +71,7 @@ class Pool:
 
     def leaf(self, node: Node) -> int:
         """The number of the tensor that a leaf reads."""
-        (type_,) = node.types
+        type_ = Value(node).type
         if isinstance(node.op, Constant):
             return self._constant(node.op, type_, node.label)
         if not isinstance(node.op, Variable) or node.op.key not in self._variables:
@@ -77,16 +86,18 @@ class Pool:
             raise InternalError(f"the module has no variable {key!r}")
         return self._variables[key]
 
-    def type(self, type_: TensorType) -> int:
+    def type(self, type_: ValueType) -> int:
         """The number of a type."""
         number = self._type_numbers.get(type_)
         if number is None:
-            table = self._type(type_)  # its scales may take numbers of their own
+            table = _form(type_, self._type)  # its scales may take numbers of their own
             number = self._type_numbers[type_] = len(self.types)
             self.types.append(table)
         return number
 
-    def _type(self, type_: TensorType) -> schema.Type:
+    def _type(self, type_: TensorType | Unranked) -> schema.Type:
+        if isinstance(type_, Unranked):
+            return schema.Type(dtype=_DTYPES[type_.dtype], any_shape=True)
         symbols = [str(dim) for dim in type_.shape if isinstance(dim, Expr)]
         shape, seen = [], 0
         for dim in type_.shape:
@@ -165,3 +176,19 @@ class Pool:
     def _numbers(self, array: Array) -> int:
         type_ = TensorType(DType.of(array.dtype), array.shape)
         return self._constant(Constant(array), type_, "")
+
+
+def _form(
+    type_: ValueType, table: Callable[[TensorType | Unranked], schema.Type]
+) -> schema.Type:
+    """The table of a type: that of its tensors, and what is made of them."""
+    if isinstance(type_, TensorType):
+        return table(type_)
+    name, held = "OPTIONAL", type_.element
+    if isinstance(type_, SequenceType):
+        name = "SEQUENCE"
+    if isinstance(held, SequenceType):
+        name, held = "OPTIONAL_SEQUENCE", held.element
+    made = table(held)
+    made.form = _FORMS[name]
+    return made

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 import edgewise.ops  # noqa: F401 - registers every op there is
+from edgewise.errors import EdgewiseError
 from edgewise.format import attributes
 from edgewise.format._generated import schema
 from edgewise.format.container import Contents
@@ -13,6 +14,7 @@ from edgewise.format.tables import DamageError
 from edgewise.format.tensors import Tensors
 from edgewise.format.values import want_unique
 from edgewise.format.versions import EDGEWISE_VERSION, LINEAGE
+from edgewise.ir.bodies import verify_bodies
 from edgewise.ir.graph import Graph, Leaf
 from edgewise.ir.module import Module, Role
 from edgewise.ir.op import OPS, Op
@@ -27,6 +29,8 @@ def restore(model: schema.Model, contents: Contents) -> Module:
     want_unique("function", (table.name for table in model.functions))
     each = Functions(tensors, ops)
     functions = {table.name: each.restore(table) for table in model.functions}
+    if any(op.bodies() for op in ops):
+        _want_bodies(functions)
     _want_derived(functions, tensors)
     return Module(functions, tensors.variables, _metadata(model))
 
@@ -41,6 +45,13 @@ def _op(table: schema.Op, min_version: str) -> Op:
     if issubclass(op, Leaf):
         raise DamageError(f"op {table.name!r} cannot be applied")
     return attributes.decode(table, op)
+
+
+def _want_bodies(functions: Mapping[str, Graph]) -> None:
+    try:
+        verify_bodies(functions)
+    except EdgewiseError as error:
+        raise DamageError(str(error)) from None
 
 
 def _want_derived(functions: Mapping[str, Graph], tensors: Tensors) -> None:

@@ -12,8 +12,17 @@ from edgewise.format.attributes import expression
 from edgewise.format.tables import DamageError
 from edgewise.format.values import Sizes
 from edgewise.ir.op import Array
-from edgewise.types import DType, QuantParams, TensorType
+from edgewise.types import (
+    DType,
+    OptionalType,
+    QuantParams,
+    SequenceType,
+    TensorType,
+    Unranked,
+    ValueType,
+)
 
+_FORMS = schema.FORMS
 _DTYPES = tuple(DType[name] for name in schema.DTYPES)
 _FEW_SCALES = 1 << 20
 
@@ -33,24 +42,38 @@ class Types:
     ) -> None:
         self.sizes = Sizes()
         self._tables, self._constant = tables, constant
-        self._made: dict[int, TensorType] = {}
+        self._made: dict[int, ValueType] = {}
         # Scales are copied for every type; an honest file has fewer than bytes.
         self._unspent = scales + _FEW_SCALES
 
-    def __getitem__(self, number: int) -> TensorType:
+    def __getitem__(self, number: int) -> ValueType:
         made = self._made.get(number)
         if made is None:
             if not 0 <= number < len(self._tables):
                 raise DamageError(f"there is no type {number}")
-            made = self._made[number] = self._type(self._tables[number])
+            made = self._made[number] = self._form(self._tables[number])
         return made
 
     def static(self, number: int) -> TensorType:
         """A type that a stored tensor may have."""
         made = self[number]
-        if self._tables[number].symbols:
+        if self._tables[number].symbols or not isinstance(made, TensorType):
             raise DamageError(f"a stored tensor has the type {made}")
         return made
+
+    def _form(self, table: schema.Type) -> ValueType:
+        if table.form == _FORMS.index("TENSOR"):
+            if table.any_shape:
+                raise DamageError("a tensor of any shape stands alone")
+            return self._type(table)
+        if table.form >= len(_FORMS) or table.quant is not None:
+            raise DamageError(f"a form {table.form} of type is unknown")
+        held = self._type(table)
+        element = Unranked(held.dtype) if table.any_shape else held
+        if _FORMS[table.form] == "OPTIONAL":
+            return OptionalType(element)
+        made = SequenceType(element)
+        return made if _FORMS[table.form] == "SEQUENCE" else OptionalType(made)
 
     def _type(self, table: schema.Type) -> TensorType:
         if table.dtype >= len(_DTYPES):

@@ -6,7 +6,12 @@ from collections.abc import Iterable
 
 from edgewise.dims import Expr
 from edgewise.format.tables import DamageError
-from edgewise.types import TensorType
+from edgewise.types import (
+    OptionalType,
+    SequenceType,
+    Unranked,
+    ValueType,
+)
 
 MAX_RANK = 32
 MAX_ELEMENTS = 1 << 44
@@ -33,8 +38,12 @@ class Sizes:
     def __init__(self) -> None:
         self._measured: set[Expr] = set()
 
-    def want_sane(self, type_: TensorType) -> None:
+    def want_sane(self, type_: ValueType | Unranked) -> None:
         """Raise ``DamageError`` where a type is beyond any memory."""
+        while isinstance(type_, OptionalType | SequenceType):
+            type_ = type_.element
+        if isinstance(type_, Unranked):
+            return
         if len(type_.shape) > MAX_RANK:
             raise DamageError(f"{len(type_.shape)} axes; at most {MAX_RANK} are known")
         elements = 1

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 FORMAT_VERSION = 1
-FEATURES: frozenset[str] = frozenset()
+BINDERS, CONTAINERS = "binders", "containers"
+FEATURES = frozenset({BINDERS, CONTAINERS})
 EDGEWISE_VERSION = "0.1.0"
 
 # Metadata of ours that has fields of its own in a file.

@@ -34,6 +34,12 @@ DTYPES = (
     "C64",
     "C128",
 )
+FORMS = (
+    "TENSOR",
+    "SEQUENCE",
+    "OPTIONAL",
+    "OPTIONAL_SEQUENCE",
+)
 KINDS = (
     "INT",
     "FLOAT",
@@ -88,6 +94,7 @@ class Function(Record):
     nodes: tuple[Node, ...] = ()
     outputs: tuple[Result, ...] = ()
     updates: tuple[Update, ...] = ()
+    binders: tuple[int, ...] = ()
 
 
 class Lineage(Record):
@@ -166,12 +173,14 @@ class Tensor(Record):
 
 
 class Type(Record):
-    """Element type and shape; tensors and inputs that agree in both share it."""
+    """Element type and shape; tensors and inputs that agree in both share it.  Those of a container are its tensors', where any symbol is any size."""
 
     dtype: int = 0
     shape: tuple[int, ...] = ()
     symbols: tuple[str, ...] = ()
     quant: Quant | None = None
+    form: int = 0
+    any_shape: bool = 0
 
 
 class Update(Record):
@@ -204,6 +213,7 @@ Function.fields = (
     Field("nodes", 3, "table", of=Node, many=True),
     Field("outputs", 4, "table", of=Result, many=True),
     Field("updates", 5, "table", of=Update, many=True),
+    Field("binders", 6, "scalar", "I", many=True),
 )
 Lineage.fields = (
     Field("parent", 0, "text"),
@@ -261,6 +271,8 @@ Type.fields = (
     Field("shape", 1, "scalar", "q", many=True),
     Field("symbols", 2, "text", many=True),
     Field("quant", 3, "table", of=Quant),
+    Field("form", 4, "scalar", "B"),
+    Field("any_shape", 5, "scalar", "?"),
 )
 Update.fields = (
     Field("tensor", 0, "scalar", "I"),
