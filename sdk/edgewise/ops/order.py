@@ -1,8 +1,9 @@
-"""Where the largest elements are, the k largest, and running sums."""
+"""Where the largest elements are, the k largest, running sums and products."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -65,9 +66,16 @@ class Argmin(_Arg, name="argmin"):
         return self.found(x, largest=False)
 
 
-class Cumsum(Op, name="cumsum"):
-    """Running sums along an axis: with the element itself or without, from any end."""
+class _Running(Op):
+    """What the elements so far come to, with the last or without, from either end.
 
+    Class Attributes:
+        accumulate: The numpy function along an axis.
+        neutral: What nothing comes to.
+    """
+
+    accumulate: ClassVar[Callable[..., Any]]
+    neutral: ClassVar[int]
     axis: int
     exclusive: bool = False
     reverse: bool = False
@@ -81,24 +89,38 @@ class Cumsum(Op, name="cumsum"):
         ordered = np.flip(wide(x), self.axis) if self.reverse else wide(x)
         with np.errstate(all="ignore"):
             if self.exclusive:
-                shifted = np.zeros_like(ordered)
+                shifted = np.full_like(ordered, self.neutral)
                 along = np.moveaxis(shifted, self.axis, 0)
                 along[1:] = np.moveaxis(ordered, self.axis, 0)[:-1]
                 ordered = shifted
-            total = np.cumsum(ordered, axis=self.axis)
+            total = type(self).accumulate(ordered, axis=self.axis)
             total = np.flip(total, self.axis) if self.reverse else total
-            return total.astype(x.dtype)
+            return np.asarray(total.astype(x.dtype))
 
-    @staticmethod
-    def samples() -> Iterator[Sample]:
+    @classmethod
+    def samples(cls) -> Iterator[Sample]:
         for exclusive in (False, True):
             for reverse in (False, True):
                 for shape, axis in (((7,), 0), ((0,), 0), ((3, 5), 0), ((2, 3, 17), 2)):
-                    op = Cumsum(axis, exclusive, reverse)
+                    op = cls(axis, exclusive, reverse)
                     yield Sample(op, (cases.floats(*shape),))
         for dtype in ("int64", "int32", "float64"):
-            yield Sample(Cumsum(0), (cases.whole(9, dtype=dtype),))
-        yield Sample(Cumsum(0), (np.asarray([1, np.inf, 2, -np.inf, 3], "f4"),))
+            yield Sample(cls(0), (cases.whole(9, dtype=dtype),))
+        yield Sample(cls(0), (np.asarray([1, np.inf, 2, -np.inf, 3], "f4"),))
+
+
+class Cumsum(_Running, name="cumsum"):
+    """Running sums along an axis."""
+
+    accumulate = np.cumsum
+    neutral = 0
+
+
+class Cumprod(_Running, name="cumprod"):
+    """Running products along an axis."""
+
+    accumulate = np.cumprod
+    neutral = 1
 
 
 class TopK(Op, name="top_k"):

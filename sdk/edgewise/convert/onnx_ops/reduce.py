@@ -9,7 +9,7 @@ from edgewise.convert.onnx_ops.registry import onnx_op
 from edgewise.ir.graph import Value
 from edgewise.ir.op import OPS
 from edgewise.ops.choose import Cast
-from edgewise.ops.order import Argmax, Argmin, Cumsum, TopK
+from edgewise.ops.order import Argmax, Argmin, Cumprod, Cumsum, TopK
 from edgewise.types import DType
 
 # The operator set in which axes became an input.
@@ -58,14 +58,17 @@ def _arg(ctx: OpContext) -> Value:
 
 
 @onnx_op("CumSum", since=11)
-def _cumsum(ctx: OpContext) -> Value:
+@onnx_op("CumProd", since=26)
+def _running(ctx: OpContext) -> Value:
     axis = ctx.integers(1)
     if axis is None or len(axis) != 1:
         raise ctx.malformed("its axis is not one number")
     exclusive = bool(ctx.attribute("exclusive", 0))
     reverse = bool(ctx.attribute("reverse", 0))
-    op = Cumsum(ctx.normal(axis[0], ctx[0].type.rank), exclusive, reverse)
-    return ctx.emit(op, ctx[0])
+    op = Cumsum if ctx.node.op_type == "CumSum" else Cumprod
+    return ctx.emit(
+        op(ctx.normal(axis[0], ctx[0].type.rank), exclusive, reverse), ctx[0]
+    )
 
 
 @onnx_op("TopK")
