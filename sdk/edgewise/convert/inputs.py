@@ -64,15 +64,21 @@ def value_type(parsed: Parsed, type_: onnx.TypeProto, where: str) -> ValueType:
             return SequenceType(_element(parsed, type_.sequence_type.elem_type, where))
         case "optional_type":
             inner = type_.optional_type.elem_type
-            if inner.WhichOneof("value") == "sequence_type":
-                held = _element(parsed, inner.sequence_type.elem_type, where)
-                return OptionalType(SequenceType(held))
-            return OptionalType(_element(parsed, inner, where))
+            return OptionalType(held_type(parsed, inner, where))
         case kind:
             raise parsed.error(
                 f"{where} is a {kind or 'value of no type'}; want a tensor, or a"
                 " sequence or an optional of tensors"
             )
+
+
+def held_type(
+    parsed: Parsed, type_: onnx.TypeProto, where: str
+) -> TensorType | Unranked | SequenceType:
+    """What an optional of the file may hold."""
+    if type_.WhichOneof("value") == "sequence_type":
+        return SequenceType(_element(parsed, type_.sequence_type.elem_type, where))
+    return _element(parsed, type_, where)
 
 
 def _element(

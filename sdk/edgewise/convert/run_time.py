@@ -100,3 +100,10 @@ def dims(ctx: Emitter, sizes: Sequence[Dim]) -> Value:
     if any(isinstance(size, Expr) for size in sizes):
         return ctx.emit(DimValue(tuple(sizes), False))
     return ctx.constant(np.array(sizes, np.int64))
+
+
+def scalar(ctx: Emitter, value: Value) -> Value:
+    """One number without axes: some exporters give it one."""
+    if value.type.rank == 0:
+        return value
+    return ctx.emit(Reshape(()), value)

@@ -178,7 +178,9 @@ class Scan(Control, name="scan"):
             raise self.refuse(tuple(sorted(counts)), "scanned inputs of one length")
         rows = Rows(self, call.limit, self.declared()[first:])
         for turn in range(counts.pop()):
-            slices = [np.ascontiguousarray(x[turn]) for x in scanned]
+            slices = [
+                np.ascontiguousarray(x[turn]).reshape(x.shape[1:]) for x in scanned
+            ]
             results = call(self.body, (*carried, *slices, *captures))
             carried = results[:first]
             rows.add(results[first:])

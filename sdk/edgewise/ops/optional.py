@@ -31,7 +31,7 @@ class OptionalOp(Op):
         return iter(())
 
 
-class Optional(OptionalOp, Declared, name="optional"):
+class Optional(Declared, OptionalOp, name="optional"):
     """Its input as an optional; none of the declared type where it is left out."""
 
     def infer(self, x: ValueType | None = None) -> ValueType:
@@ -57,7 +57,7 @@ class OptionalHasElement(OptionalOp, name="optional_has_element"):
         return np.asarray(x is not None)
 
 
-class OptionalGetElement(OptionalOp, Declared, name="optional_get_element"):
+class OptionalGetElement(Declared, OptionalOp, name="optional_get_element"):
     """What an optional holds, of the declared type; none of it ends the run."""
 
     dynamic = True

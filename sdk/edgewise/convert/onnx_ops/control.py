@@ -1,0 +1,167 @@
+"""ONNX branches and loops: their graphs become functions, unless one is chosen now."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from edgewise.convert.bodies import Body
+from edgewise.convert.context import OpContext
+from edgewise.convert.kinds import fitted, joined
+from edgewise.convert.onnx_ops.registry import Outputs, onnx_op
+from edgewise.convert.run_time import integer, scalar
+from edgewise.dims import symbols
+from edgewise.ir.graph import Value
+from edgewise.ops.control import If, Loop
+from edgewise.ops.shape import Reshape
+from edgewise.types import DType, TensorType, ValueType
+
+TURN = TensorType(DType.I64, ())
+GO = TensorType(DType.BOOL, ())
+
+
+@onnx_op("If")
+def _if(ctx: OpContext) -> Outputs:
+    names = ("then_branch", "else_branch")
+    ctx.ignore(*names)
+    condition = ctx.constant_or_none(0)
+    if condition is not None:
+        if condition.size != 1:
+            raise ctx.malformed(f"its condition has {condition.size} elements; want 1")
+        return ctx.inline(names[0] if condition.reshape(()) else names[1])
+    bodies = [ctx.body(name, ()) for name in names]
+    if len({len(body.outputs) for body in bodies}) > 1:
+        raise ctx.malformed("its branches differ in the number of outputs")
+    kinds = tuple(
+        joined(ctx, around(ctx, bodies[0], a), around(ctx, bodies[1], b))
+        for a, b in zip(bodies[0].kinds, bodies[1].kinds, strict=True)
+    )
+    captured = tuple(dict.fromkeys(v for b in bodies for v in b.growing.captured))
+    functions = {
+        name: define(ctx, name, body, kinds, captured)
+        for name, body in zip(names, bodies, strict=True)
+    }
+    op = If.giving(kinds, **functions)
+    return ctx.emit_all(op, scalar(ctx, ctx[0]), *captured)
+
+
+def around(ctx: OpContext, body: Body, kind: ValueType) -> ValueType:
+    """A type within a body as it is around it, with fresh symbols for its own sizes."""
+    if not isinstance(kind, TensorType):
+        return kind
+    sizes = map(body.around, kind.shape)
+    return kind.with_shape(
+        tuple(ctx.fresh(1)[0] if size is None else size for size in sizes)
+    )
+
+
+def define(
+    ctx: OpContext,
+    name: str,
+    body: Body,
+    kinds: Sequence[ValueType],
+    captured: Sequence[Value],
+) -> str:
+    """A body as a function of the module that gives ``kinds``; its name."""
+    outputs = map(fitted, body.outputs, kinds)
+    graph = Body(body.growing, tuple(outputs)).graph(captured)
+    return ctx.world.define(f"{ctx.name}/{name}", graph)
+
+
+@onnx_op("Loop")
+def _loop(ctx: OpContext) -> Outputs:
+    trip, condition, initial = ctx.optional(0), ctx.optional(1), ctx.inputs[2:]
+    carried = tuple(ctx[index + 2] for index in range(len(initial)))
+    body, kinds = settled(ctx, (TURN, GO), carried, 1)
+    rows = body.outputs[1 + len(kinds) :]
+    captured = body.growing.captured
+    op = Loop.giving(
+        (*kinds, *(stacked(ctx, body, value, 0) for value in rows)),
+        body=define(ctx, "body", body, (GO, *kinds, *kinds_of(rows)), captured),
+        carried=len(kinds),
+        scans=len(rows),
+    )
+    trip = None if trip is None else scalar(ctx, integer(ctx, trip))
+    condition = None if condition is None else scalar(ctx, condition)
+    return ctx.emit_all(op, trip, condition, *carried, *captured)
+
+
+def settled(
+    ctx: OpContext,
+    before: Sequence[ValueType],
+    carried: Sequence[Value],
+    first: int,
+    behind: Sequence[ValueType] = (),
+) -> tuple[Body, tuple[ValueType, ...]]:
+    """The body of a loop over carried values of types that its turns do not change.
+
+    Args:
+        ctx: The loop.
+        before: Types of the body's inputs before the carried ones.
+        carried: Initial values.
+        first: Number of the body's outputs before the carried ones.
+        behind: Types of the body's inputs behind the carried ones.
+    """
+    kinds = tuple(value.kind for value in carried)
+    loose: set[str] = set()  # symbols for sizes that change
+    while True:
+        body = ctx.body("body", (*before, *kinds, *behind))
+        if len(body.outputs) < first + len(kinds):
+            raise ctx.malformed(
+                f"its body gives {len(body.outputs)} values; want at least"
+                f" {first + len(kinds)}"
+            )
+        given = [known(body, kind) for kind in body.kinds[first : first + len(kinds)]]
+        wider = tuple(
+            joined(ctx, a, b, loose) for a, b in zip(kinds, given, strict=True)
+        )
+        if wider == kinds:
+            head = (scalar_within(value) for value in body.outputs[:first])
+            return Body(body.growing, (*head, *body.outputs[first:])), kinds
+        loose |= fresh_names(kinds, wider)
+        kinds = wider
+
+
+def known(body: Body, kind: ValueType) -> ValueType:
+    """A type within a body as it is around it; its own sizes keep their symbols."""
+    if not isinstance(kind, TensorType):
+        return kind
+    pairs = ((size, body.around(size)) for size in kind.shape)
+    return kind.with_shape(
+        tuple(within if outer is None else outer for within, outer in pairs)
+    )
+
+
+def fresh_names(old: Iterable[ValueType], new: Iterable[ValueType]) -> set[str]:
+    """Symbols that ``new`` types have and ``old`` have not."""
+    before, after = (
+        {
+            name
+            for kind in kinds
+            if isinstance(kind, TensorType)
+            for size in kind.shape
+            for name in symbols(size)
+        }
+        for kinds in (old, new)
+    )
+    return after - before
+
+
+def scalar_within(value: Value) -> Value:
+    """A condition as a scalar: some exporters give it an axis."""
+    if value.type.rank == 0:
+        return value
+    return Reshape(())(value, label=value.node.label)
+
+
+def kinds_of(values: Iterable[Value]) -> tuple[ValueType, ...]:
+    """Types of values."""
+    return tuple(value.kind for value in values)
+
+
+def stacked(ctx: OpContext, body: Body, row: Value, axis: int) -> TensorType:
+    """The type of the rows of all turns; only a run knows how many."""
+    kind = around(ctx, body, row.type)
+    if not isinstance(kind, TensorType):
+        raise ctx.malformed(f"stacks {kind}; want tensors")
+    (turns,) = ctx.fresh(1)
+    return kind.with_shape((*kind.shape[:axis], turns, *kind.shape[axis:]))
