@@ -102,7 +102,7 @@ def test_gru(onnx_run: Run, direction: str, linear: bool) -> None:
         "GRU", x, w, r, bias, None, h, outputs=2,
         hidden_size=5, direction=direction, linear_before_reset=int(linear),
     )  # fmt: skip
-    op = Gru(5, direction, linear)
+    op = Gru(5, direction, linear_before_reset=linear)
     got = op.reference(x, packed(w), packed(r), bias, h)
     for ours, theirs in zip(got, want, strict=True):
         np.testing.assert_allclose(ours, theirs, **CLOSE)
@@ -135,7 +135,8 @@ def test_rnn(onnx_run: Run, activation: str) -> None:
         "RNN", x, w, r, bias, outputs=2, hidden_size=5, direction="bidirectional",
         activations=[activation.capitalize()] * 2,
     )  # fmt: skip
-    got = Rnn(5, "bidirectional", activation).reference(x, packed(w), packed(r), bias)
+    op = Rnn(5, "bidirectional", activation=activation)
+    got = op.reference(x, packed(w), packed(r), bias)
     for ours, theirs in zip(got, want, strict=True):
         np.testing.assert_allclose(ours, theirs, **CLOSE)
 

@@ -53,13 +53,26 @@ from edgewise.ops.create import (
     DimValue,
     Fill,
 )
+from edgewise.ops.deform import (
+    DeformConv,
+)
 from edgewise.ops.dynamic import (
     NonZero,
+)
+from edgewise.ops.fold import (
+    FoldColumns,
+)
+from edgewise.ops.grid import (
+    AffineGrid,
+    GridSample,
 )
 from edgewise.ops.image_norm import (
     GroupNorm,
     InstanceNorm,
     Lrn,
+)
+from edgewise.ops.image_pool import (
+    MaxPoolPlaces,
 )
 from edgewise.ops.index import (
     Gather,
@@ -67,6 +80,11 @@ from edgewise.ops.index import (
     GatherNd,
     OneHot,
     Triangle,
+)
+from edgewise.ops.integer import (
+    ConvInteger,
+    MatmulInteger,
+    Requantize,
 )
 from edgewise.ops.linalg import (
     Det,
@@ -145,6 +163,13 @@ from edgewise.ops.reduce import (
     ReduceSum,
     ReduceSumSquare,
 )
+from edgewise.ops.region import (
+    MaxRoiPool,
+    RoiAlign,
+)
+from edgewise.ops.resize import (
+    Resize,
+)
 from edgewise.ops.scatter import (
     ScatterElements,
     ScatterNd,
@@ -213,6 +238,7 @@ __all__ = [
     "Acos",
     "Acosh",
     "Add",
+    "AffineGrid",
     "And",
     "Arange",
     "Argmax",
@@ -236,10 +262,12 @@ __all__ = [
     "Concat",
     "ConcatFromSequence",
     "Conv",
+    "ConvInteger",
     "Cos",
     "Cosh",
     "Cumprod",
     "Cumsum",
+    "DeformConv",
     "DepthwiseConv",
     "Dequantize",
     "Det",
@@ -253,12 +281,14 @@ __all__ = [
     "Expand",
     "Fill",
     "Floor",
+    "FoldColumns",
     "Gather",
     "GatherElements",
     "GatherNd",
     "Gelu",
     "Greater",
     "GreaterEqual",
+    "GridSample",
     "GroupNorm",
     "Gru",
     "HardSigmoid",
@@ -278,7 +308,10 @@ __all__ = [
     "Lrn",
     "Lstm",
     "MatMul",
+    "MatmulInteger",
     "MaxPool",
+    "MaxPoolPlaces",
+    "MaxRoiPool",
     "Maximum",
     "MelWeights",
     "Minimum",
@@ -315,9 +348,12 @@ __all__ = [
     "ReduceSum",
     "ReduceSumSquare",
     "Relu",
+    "Requantize",
     "Reshape",
+    "Resize",
     "RmsNorm",
     "Rnn",
+    "RoiAlign",
     "Round",
     "ScaleShift",
     "Scan",

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from edgewise.dims import Shape
 from edgewise.ir.op import Array, Cost, Op, Sample
 from edgewise.ops import cases
 from edgewise.ops.checks import (
@@ -23,16 +24,21 @@ from edgewise.ops.pack import PANEL, PackPanels, matrices, panels
 from edgewise.types import TensorType
 
 
+def product_shape(op: Op, a: TensorType, b: TensorType) -> Shape:
+    """The shape of ``a @ b`` over the last two axes, once they fit."""
+    if a.rank < 2 or b.rank < 2 or not may_equal(a.shape[-1], b.shape[-2]):
+        raise op.refuse((a, b), "ranks from 2 on and equal inner sizes")
+    batch = broadcast(op, a.shape[:-2], b.shape[:-2])
+    return (*batch, a.shape[-2], b.shape[-1])
+
+
 class MatMul(Op, name="matmul"):
     """``a @ b`` over the last two axes; the axes before them broadcast."""
 
     def infer(self, a: TensorType, b: TensorType) -> TensorType:
         same_dtype(self, a, b)
         want(self, (a,), NUMBERS)
-        if a.rank < 2 or b.rank < 2 or not may_equal(a.shape[-1], b.shape[-2]):
-            raise self.refuse((a, b), "ranks from 2 on and equal inner sizes")
-        batch = broadcast(self, a.shape[:-2], b.shape[:-2])
-        return a.with_shape((*batch, a.shape[-2], b.shape[-1]))
+        return a.with_shape(product_shape(self, a, b))
 
     def reference(self, a: Array, b: Array) -> Array:
         with np.errstate(all="ignore"):

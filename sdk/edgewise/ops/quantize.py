@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from edgewise.dims import Shape, ceildiv
 from edgewise.errors import DTypeError
 from edgewise.ir.op import Array, Op, Sample
 from edgewise.ops import cases
@@ -18,13 +19,26 @@ from edgewise.ops.checks import (
     want_axis,
     wide,
 )
-from edgewise.types import TensorType
+from edgewise.types import DType, TensorType
+
+
+def limits(dtype: DType) -> tuple[int, int]:
+    """The least and the largest number of an integer type."""
+    bits = int(dtype.value[1:])
+    if dtype.value.startswith("u"):
+        return 0, 2**bits - 1
+    return -(2 ** (bits - 1)), 2 ** (bits - 1) - 1
 
 
 class _Quantised(Op):
-    """One scale and zero point a tensor, or one for every element of ``axis``."""
+    """One scale and zero point a tensor, one for every element of ``axis``, or blocks.
+
+    With ``block`` the scales have the shape of the tensor, but that ``block`` elements
+    along ``axis`` share one.
+    """
 
     axis: int = -1
+    block: int = 0
 
     def want_pair(self, x: TensorType, scale: TensorType, zero: TensorType) -> None:
         """Raise unless scale and zero fit ``x``."""
@@ -32,17 +46,25 @@ class _Quantised(Op):
         want(self, (zero,), INTEGERS)
         if scale.rank:
             want_axis(self, self.axis, x.rank)
-        wanted = (x.shape[self.axis],) if scale.rank else ()
+        if self.block < 0:
+            raise self.refuse((x,), f"blocks of 1 or more, not {self.block}")
+        wanted: Shape = (x.shape[self.axis],) if scale.rank else ()
+        if self.block and scale.rank:
+            head, tail = x.shape[: self.axis], x.shape[self.axis + 1 :]
+            wanted = (*head, ceildiv(x.shape[self.axis], self.block), *tail)
         if not fits(scale.shape, wanted) or not fits(zero.shape, wanted):
             raise self.refuse((x, scale, zero), f"scale and zero of shape {wanted}")
 
-    def along(self, vector: Array, rank: int) -> Array:
-        """Scale or zero in the shape that broadcasts over the tensor."""
+    def along(self, vector: Array, shape: tuple[int, ...]) -> Array:
+        """Scale or zero, as doubles, in a shape that broadcasts over the tensor."""
+        vector = vector.astype(np.float64)
         if not vector.ndim:
             return vector
-        shape = [1] * rank
-        shape[self.axis] = len(vector)
-        return vector.reshape(shape)
+        if self.block:
+            return vector.take(np.arange(shape[self.axis]) // self.block, self.axis)
+        lined = [1] * len(shape)
+        lined[self.axis] = len(vector)
+        return vector.reshape(lined)
 
 
 class Quantize(_Quantised, name="quantize"):
@@ -57,13 +79,13 @@ class Quantize(_Quantised, name="quantize"):
         return x.with_dtype(zero.dtype)
 
     def reference(self, x: Array, scale: Array, zero: Array) -> Array:
-        info = np.iinfo(zero.dtype)
-        scale, zero = self.along(scale, x.ndim), self.along(zero, x.ndim)
+        low, high = limits(DType.of(zero.dtype))
         with np.errstate(all="ignore"):
-            # The quotient is rounded in the type of x, as kernels do.
-            steps = wide(np.rint(x / scale))
-            moved = np.where(np.isnan(steps), 0.0, steps) + zero
-            return np.asarray(np.clip(moved, info.min, info.max), zero.dtype)
+            # The quotient is rounded to the type of x, as kernels do.
+            quotient = (wide(x) / self.along(scale, x.shape)).astype(x.dtype)
+            steps = np.rint(wide(quotient))
+            moved = np.where(np.isnan(steps), 0.0, steps) + self.along(zero, x.shape)
+            return np.asarray(np.clip(moved, low, high).astype(zero.dtype))
 
     @staticmethod
     def samples() -> Iterator[Sample]:
@@ -81,6 +103,13 @@ class Quantize(_Quantised, name="quantize"):
             zeros = cases.whole(cube[axis], dtype="int8")
             yield Sample(Quantize(axis), (cases.floats(*cube), scales, zeros))
 
+        for op, dtype in ((Quantize(1, 3), "int8"), (Quantize(0, 2), "uint16")):
+            x, shape = cases.floats(4, 6), ((4, 2), (2, 6))[1 - op.axis]
+            scales = cases.positive(*shape) / np.float32(50)
+            yield Sample(op, (x, scales, cases.whole(*shape, dtype=dtype)))
+        uneven = cases.positive(2, 3), cases.whole(2, 3, dtype="int8")
+        yield Sample(Quantize(1, 3), (cases.floats(2, 7), *uneven))
+
 
 class Dequantize(_Quantised, name="dequantize"):
     """``(q - zero) * scale``."""
@@ -92,10 +121,10 @@ class Dequantize(_Quantised, name="dequantize"):
         return q.with_dtype(scale.dtype)
 
     def reference(self, q: Array, scale: Array, zero: Array) -> Array:
-        scale, zero = self.along(scale, q.ndim), self.along(zero, q.ndim)
-        moved = q.astype(np.float64) - zero
         with np.errstate(all="ignore"):
-            return np.asarray(moved * wide(scale), scale.dtype)
+            moved = q.astype(np.float64) - self.along(zero, q.shape)
+            product = moved * self.along(scale, q.shape)
+            return np.asarray(product.astype(scale.dtype))
 
     @staticmethod
     def samples() -> Iterator[Sample]:
@@ -111,3 +140,9 @@ class Dequantize(_Quantised, name="dequantize"):
             q = cases.whole(*cube, dtype="int8", low=-99, high=99)
             zeros = cases.whole(cube[axis], dtype="int8")
             yield Sample(Dequantize(axis), (q, cases.positive(cube[axis]), zeros))
+        for op, dtype in ((Dequantize(1, 3), "int8"), (Dequantize(0, 2), "uint16")):
+            x, shape = cases.whole(4, 6, dtype=dtype), ((4, 2), (2, 6))[1 - op.axis]
+            scales = cases.positive(*shape) / np.float32(50)
+            yield Sample(op, (x, scales, cases.whole(*shape, dtype=dtype)))
+        uneven = cases.positive(2, 3), cases.whole(2, 3, dtype="int8")
+        yield Sample(Dequantize(1, 3), (cases.whole(2, 7, dtype="int8"), *uneven))

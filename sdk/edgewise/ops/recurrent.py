@@ -2,115 +2,30 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 
 import numpy as np
 
-from edgewise.ir.op import Array, Cost, Op, Sample
-from edgewise.ops import cases, formulas
-from edgewise.ops.checks import FLOATS, same_dtype, want, want_shape, wide
-from edgewise.ops.pack import PANEL, PackPanels, matrices, panels
+from edgewise.ir.op import Array, Sample
+from edgewise.ops import cases
+from edgewise.ops.checks import same_dtype, want_shape
+from edgewise.ops.gates import GATES
+from edgewise.ops.pack import PackPanels
+from edgewise.ops.recurrence import DIRECTIONS, Gates, Recurrent
 from edgewise.types import TensorType
 
-DIRECTIONS = {"forward": (1,), "reverse": (-1,), "bidirectional": (1, -1)}
-ACTIVATIONS: dict[str, Callable[[Array], Array]] = {
-    "tanh": np.tanh,
-    "relu": formulas.relu,
-    "sigmoid": formulas.sigmoid,
-}
 PACKED = PackPanels((0, 2, 1), batch=1)
-
-
-class _Recurrent(Op):
-    """Steps over ``x[T, N, I]``, by panels of weights, in one direction or both.
-
-    Class Attributes:
-        gates: How many gates share one set of panels.
-        states: How many states go from step to step.
-    """
-
-    gates = 1
-    states = 1
-    hidden: int
-    direction: str = "forward"
-
-    def want_inputs(
-        self,
-        x: TensorType,
-        w: TensorType,
-        r: TensorType,
-        bias: TensorType | None,
-        *states: TensorType | None,
-    ) -> tuple[TensorType, ...]:
-        """Types of y and of the last states, once all inputs fit."""
-        same_dtype(self, x, w, r, bias, *states)
-        want(self, (x,), FLOATS)
-        if x.rank != 3 or self.direction not in DIRECTIONS:
-            raise self.refuse((x,), f"x[T, N, I] and one of {list(DIRECTIONS)}")
-        ways, width = len(DIRECTIONS[self.direction]), self.gates * self.hidden
-        want_shape(self, "w", w, ways * panels(width), x.shape[2], PANEL)
-        want_shape(self, "r", r, ways * panels(width), self.hidden, PANEL)
-        want_shape(self, "bias", bias, ways, 2 * width)
-        last = (ways, x.shape[1], self.hidden)
-        for state in states:
-            want_shape(self, "state", state, *last)
-        y = x.with_shape((x.shape[0], *last))
-        return (y, *[x.with_shape(last)] * self.states)
-
-    def run(
-        self,
-        x: Array,
-        w: Array,
-        r: Array,
-        bias: Array | None,
-        *states: Array | None,
-        peephole: Array | None = None,
-    ) -> tuple[Array, ...]:
-        """All directions over all steps; y and the last states."""
-        signs, width = DIRECTIONS[self.direction], self.gates * self.hidden
-        weights, loops = matrices(wide(w), width), matrices(wide(r), width)
-        zeros = np.zeros((len(signs), x.shape[1], self.hidden))
-        start = [zeros if state is None else wide(state) for state in states]
-        bias = np.zeros((len(signs), 2 * width)) if bias is None else wide(bias)
-        hole = np.zeros((len(signs), 3 * self.hidden)) if peephole is None else peephole
-        y = np.zeros((len(x), *zeros.shape))
-        last = [np.zeros_like(zeros) for _ in states]
-        with np.errstate(all="ignore"):
-            for d, sign in enumerate(signs):
-                now = [state[d] for state in start]
-                steps = range(len(x))[::sign]
-                for t in steps:
-                    given = wide(x[t]) @ weights[d] + bias[d, :width]
-                    now = self.step(given, loops[d], bias[d, width:], hole[d], *now)
-                    y[t, d] = now[0]
-                for state, value in zip(last, now, strict=True):
-                    state[d] = value
-            return (y.astype(x.dtype), *(state.astype(x.dtype) for state in last))
-
-    def step(
-        self, given: Array, loop: Array, bias: Array, peephole: Array, *states: Array
-    ) -> list[Array]:
-        """The next states: from the input's part, recurrent weights and biases."""
-        raise NotImplementedError
-
-    def cost(
-        self, inputs: tuple[TensorType | None, ...], outputs: tuple[TensorType, ...]
-    ) -> Cost:
-        width = inputs[0].dims[2] if inputs[0] else 0
-        per_output = self.gates * (width + self.hidden)
-        moved = super().cost(inputs, outputs).bytes
-        return Cost(math.prod(outputs[0].dims) * per_output, moved)
 
 
 def _split(x: Array, parts: int) -> list[Array]:
     return np.split(x, parts, axis=-1)
 
 
-class Gru(_Recurrent, name="gru"):
+class Gru(Recurrent, name="gru"):
     """Gated recurrent unit; gates update, reset, hidden."""
 
     gates = 3
+    usual = ("sigmoid", "tanh")
     linear_before_reset: bool = False
 
     def infer(
@@ -120,8 +35,9 @@ class Gru(_Recurrent, name="gru"):
         r: TensorType,
         bias: TensorType | None = None,
         h0: TensorType | None = None,
+        lengths: TensorType | None = None,
     ) -> tuple[TensorType, ...]:
-        return self.want_inputs(x, w, r, bias, h0)
+        return self.want_inputs(x, w, r, bias, h0, lengths=lengths)
 
     def reference(
         self,
@@ -130,37 +46,47 @@ class Gru(_Recurrent, name="gru"):
         r: Array,
         bias: Array | None = None,
         h0: Array | None = None,
+        lengths: Array | None = None,
     ) -> tuple[Array, ...]:
-        return self.run(x, w, r, bias, h0)
+        return self.run(x, w, r, bias, h0, lengths=lengths)
 
     def step(
-        self, given: Array, loop: Array, bias: Array, peephole: Array, *states: Array
+        self,
+        gates: Gates,
+        given: Array,
+        loop: Array,
+        bias: Array,
+        peephole: Array,
+        *states: Array,
     ) -> list[Array]:
-        (h,) = states
+        (h,), (f, g) = states, gates
         xz, xr, xh = _split(given, 3)
         rz, rr, rh = _split(loop, 3)
         bz, br, bh = _split(bias, 3)
-        z = formulas.sigmoid(xz + h @ rz + bz)
-        reset = formulas.sigmoid(xr + h @ rr + br)
+        z = f(xz + h @ rz + bz)
+        reset = f(xr + h @ rr + br)
         if self.linear_before_reset:
-            fresh = np.tanh(xh + reset * (h @ rh + bh))
+            fresh = g(xh + reset * (h @ rh + bh))
         else:
-            fresh = np.tanh(xh + (reset * h) @ rh + bh)
+            fresh = g(xh + (reset * h) @ rh + bh)
         return [(1 - z) * fresh + z * h]
 
     @staticmethod
     def samples() -> Iterator[Sample]:
         for sizes, direction in _SHAPES:
             for linear in (False, True):
-                op = Gru(sizes[3], direction, linear)
+                op = Gru(sizes[3], direction, linear_before_reset=linear)
                 yield from _recurrent_samples(op, sizes)
+        yield from _unusual_samples(Gru(5))
 
 
-class Lstm(_Recurrent, name="lstm"):
+class Lstm(Recurrent, name="lstm"):
     """Long short-term memory; gates input, output, forget, cell."""
 
     gates = 4
     states = 2
+    usual = ("sigmoid", "tanh", "tanh")
+    input_forget: bool = False
 
     def infer(
         self,
@@ -171,8 +97,9 @@ class Lstm(_Recurrent, name="lstm"):
         h0: TensorType | None = None,
         c0: TensorType | None = None,
         peephole: TensorType | None = None,
+        lengths: TensorType | None = None,
     ) -> tuple[TensorType, ...]:
-        result = self.want_inputs(x, w, r, bias, h0, c0)
+        result = self.want_inputs(x, w, r, bias, h0, c0, lengths=lengths)
         same_dtype(self, x, peephole)
         ways = len(DIRECTIONS[self.direction])
         want_shape(self, "peephole", peephole, ways, 3 * self.hidden)
@@ -187,18 +114,27 @@ class Lstm(_Recurrent, name="lstm"):
         h0: Array | None = None,
         c0: Array | None = None,
         peephole: Array | None = None,
+        lengths: Array | None = None,
     ) -> tuple[Array, ...]:
-        return self.run(x, w, r, bias, h0, c0, peephole=peephole)
+        states = h0, c0
+        return self.run(x, w, r, bias, *states, peephole=peephole, lengths=lengths)
 
     def step(
-        self, given: Array, loop: Array, bias: Array, peephole: Array, *states: Array
+        self,
+        gates: Gates,
+        given: Array,
+        loop: Array,
+        bias: Array,
+        peephole: Array,
+        *states: Array,
     ) -> list[Array]:
-        h, c = states
+        (h, c), (f, g, last) = states, gates
         si, so, sf, sc = _split(given + h @ loop + bias, 4)
         pi, po, pf = _split(peephole, 3)
-        keep = formulas.sigmoid(sf + pf * c)
-        c = keep * c + formulas.sigmoid(si + pi * c) * np.tanh(sc)
-        return [formulas.sigmoid(so + po * c) * np.tanh(c), c]
+        take = f(si + pi * c)
+        keep = 1 - take if self.input_forget else f(sf + pf * c)
+        c = keep * c + take * g(sc)
+        return [f(so + po * c) * last(c), c]
 
     @staticmethod
     def samples() -> Iterator[Sample]:
@@ -207,12 +143,19 @@ class Lstm(_Recurrent, name="lstm"):
         op = Lstm(5, "bidirectional")
         *_, sample = _recurrent_samples(op, (4, 2, 3, 5))
         yield Sample(op, (*sample.inputs, cases.floats(2, 15, seed=9)))
+        yield Sample(op.replace(input_forget=True), sample.inputs)
+        yield from _unusual_samples(Lstm(5))
 
 
-class Rnn(_Recurrent, name="rnn"):
-    """One gate with an activation of tanh, relu or sigmoid."""
+class Rnn(Recurrent, name="rnn"):
+    """One gate with an activation, ``activation`` where ``activations`` names none."""
 
+    usual = ("tanh",)
     activation: str = "tanh"
+
+    @property
+    def gate_names(self) -> tuple[str, ...]:
+        return self.activations or (self.activation,) * len(DIRECTIONS[self.direction])
 
     def infer(
         self,
@@ -221,10 +164,9 @@ class Rnn(_Recurrent, name="rnn"):
         r: TensorType,
         bias: TensorType | None = None,
         h0: TensorType | None = None,
+        lengths: TensorType | None = None,
     ) -> tuple[TensorType, ...]:
-        if self.activation not in ACTIVATIONS:
-            raise self.refuse((x,), f"one of {list(ACTIVATIONS)}")
-        return self.want_inputs(x, w, r, bias, h0)
+        return self.want_inputs(x, w, r, bias, h0, lengths=lengths)
 
     def reference(
         self,
@@ -233,21 +175,29 @@ class Rnn(_Recurrent, name="rnn"):
         r: Array,
         bias: Array | None = None,
         h0: Array | None = None,
+        lengths: Array | None = None,
     ) -> tuple[Array, ...]:
-        return self.run(x, w, r, bias, h0)
+        return self.run(x, w, r, bias, h0, lengths=lengths)
 
     def step(
-        self, given: Array, loop: Array, bias: Array, peephole: Array, *states: Array
+        self,
+        gates: Gates,
+        given: Array,
+        loop: Array,
+        bias: Array,
+        peephole: Array,
+        *states: Array,
     ) -> list[Array]:
-        (h,) = states
-        return [ACTIVATIONS[self.activation](given + h @ loop + bias)]
+        (h,), (f,) = states, gates
+        return [f(given + h @ loop + bias)]
 
     @staticmethod
     def samples() -> Iterator[Sample]:
         for sizes, direction in _SHAPES:
-            for activation in ACTIVATIONS:
-                op = Rnn(sizes[3], direction, activation)
+            for activation in ("tanh", "relu", "sigmoid"):
+                op = Rnn(sizes[3], direction, activation=activation)
                 yield from _recurrent_samples(op, sizes)
+        yield from _unusual_samples(Rnn(5))
 
 
 # T, N, I, H and the direction.
@@ -262,7 +212,7 @@ _SHAPES = (
 
 
 def _recurrent_samples(
-    op: _Recurrent, sizes: tuple[int, int, int, int]
+    op: Recurrent, sizes: tuple[int, int, int, int]
 ) -> Iterator[Sample]:
     steps, batch, inputs, hidden = sizes
     ways, width = len(DIRECTIONS[op.direction]), op.gates * hidden
@@ -274,3 +224,26 @@ def _recurrent_samples(
     nothing = [None] * op.states
     yield Sample(op, (x, w, r, None, *nothing))
     yield Sample(op, (x, w, r, bias, *states))
+
+
+def _unusual_samples(op: Recurrent) -> Iterator[Sample]:
+    """Other activations, bounds, sequences of different lengths."""
+    both = op.replace(hidden=5, direction="bidirectional")
+    *_, sample = _recurrent_samples(both, (4, 3, 3, 5))
+    lengths = cases.whole(3, dtype="int32", low=0, high=5)
+    hole = [None] * (op.states - 1)
+    for way in DIRECTIONS:
+        one = op.replace(hidden=5, direction=way)
+        *_, plain = _recurrent_samples(one, (4, 3, 3, 5))
+        yield Sample(one, (*plain.inputs, *hole, lengths))
+    yield Sample(both.replace(clip=0.5), sample.inputs)
+    count = 2 * len(op.usual)
+    for start in range(0, len(GATES), count):
+        names = (*GATES, *GATES)[start : start + count]
+        gates = [GATES[name] for name in names]
+        other = both.replace(
+            activations=names,
+            alphas=tuple(gate.alpha or 0.0 for gate in gates),
+            betas=tuple(gate.beta or 0.0 for gate in gates),
+        )
+        yield Sample(other, sample.inputs)

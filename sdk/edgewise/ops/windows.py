@@ -1,7 +1,8 @@
-"""What windows over the two spatial axes of ``[N, H, W, C]`` share."""
+"""What windows over the spatial axes of channels-last ``[N, ..., C]`` share."""
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
@@ -14,56 +15,60 @@ from edgewise.types import TensorType
 
 
 class Window(NamedTuple):
-    """How windows lie on an image; ``pads`` are top, left, bottom, right."""
+    """How windows lie on an image; ``pads`` are all begins, then all ends."""
 
     kernel: tuple[int, ...]
     strides: tuple[int, ...]
     pads: tuple[int, ...]
     dilations: tuple[int, ...]
 
-    def shape(self, op: Op, x: TensorType, channels: Dim) -> Shape:
+    def shape(self, op: Op, x: TensorType, channels: Dim, axes: int = 2) -> Shape:
         """The output's shape, once the attributes and the input are sane."""
         sizes = (self.kernel, self.strides, self.dilations)
         if (
-            x.rank != 4
-            or any(len(pair) != 2 or min(pair) < 1 for pair in sizes)
-            or len(self.pads) != 4
+            x.rank != axes + 2
+            or any(len(each) != axes or min(each) < 1 for each in sizes)
+            or len(self.pads) != 2 * axes
             or min(self.pads) < 0
         ):
-            raise op.refuse((x,), f"[N, H, W, C] and two positive sizes in {op!r}")
-        reach = self._reach()
+            raise op.refuse((x,), f"[N, ..., C] and {axes} positive sizes in {op!r}")
+        reach = self.reach
         rooms = [
-            x.shape[axis + 1] + (self.pads[axis] + self.pads[axis + 2] - reach[axis])
-            for axis in (0, 1)
+            x.shape[axis + 1] + (self.pads[axis] + self.pads[axis + axes] - reach[axis])
+            for axis in range(axes)
         ]
         if any(isinstance(room, int) and room < 0 for room in rooms):
             raise op.refuse((x,), f"a window of {list(reach)} in the padded input")
-        height, width = map(floordiv, rooms, self.strides)
-        return (x.shape[0], height + 1, width + 1, channels)
+        counts = map(floordiv, rooms, self.strides)
+        return (x.shape[0], *(count + 1 for count in counts), channels)
 
-    def _reach(self) -> tuple[int, int]:
-        height, width = (
-            dilation * (size - 1) + 1
-            for size, dilation in zip(self.kernel, self.dilations, strict=True)
-        )
-        return height, width
+    @property
+    def reach(self) -> tuple[int, ...]:
+        """From the first element of a window to behind its last, along each axis."""
+        pairs = zip(self.kernel, self.dilations, strict=True)
+        return tuple(dilation * (size - 1) + 1 for size, dilation in pairs)
 
     def padded(self, x: Array, value: float) -> Array:
         """The input, floats in double precision, with its border of pads."""
-        top, left, bottom, right = self.pads
-        width = ((0, 0), (top, bottom), (left, right), (0, 0))
+        axes = len(self.kernel)
+        border = zip(self.pads[:axes], self.pads[axes:], strict=True)
+        width = ((0, 0), *border, (0, 0))
         return np.pad(wide(x), width, constant_values=value)
 
     def taps(self, padded: Array) -> Iterator[Array]:
         """For each tap of the window, row by row, what all windows see there."""
-        (sh, sw), (dh, dw), reach = self.strides, self.dilations, self._reach()
-        last_row = padded.shape[1] - reach[0]
-        last_column = padded.shape[2] - reach[1]
-        for r in range(self.kernel[0]):
-            for s in range(self.kernel[1]):
-                rows = slice(r * dh, r * dh + last_row + 1, sh)
-                columns = slice(s * dw, s * dw + last_column + 1, sw)
-                yield padded[:, rows, columns]
+        for place in self.places(padded.shape[1:-1]):
+            yield padded[(slice(None), *place)]
+
+    def places(self, sizes: tuple[int, ...]) -> Iterator[tuple[slice, ...]]:
+        """For each tap, row by row, where it lies in all windows over ``sizes``."""
+        last = [size - reach for size, reach in zip(sizes, self.reach, strict=True)]
+        for tap in itertools.product(*map(range, self.kernel)):
+            starts = [t * d for t, d in zip(tap, self.dilations, strict=True)]
+            yield tuple(
+                slice(start, start + end + 1, stride)
+                for start, end, stride in zip(starts, last, self.strides, strict=True)
+            )
 
 
 # Input [N, H, W] and attributes: tails, borders, uneven pads, no images.

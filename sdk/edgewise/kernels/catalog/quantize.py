@@ -10,6 +10,8 @@ from edgewise.types import DType
 
 def _spread(call: Call, symbol: str) -> Binding | None:
     dims = given(call, 0).dims
+    if integer(call, "block"):
+        return None
     along = [0] * len(dims)
     if given(call, 1).rank:
         along[integer(call, "axis")] = 1

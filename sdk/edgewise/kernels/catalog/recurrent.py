@@ -70,9 +70,16 @@ def _given(call: Call, width: int, ways: int) -> Binding | None:
     return Binding(launches, temps, product.scratch)
 
 
+def _is_usual(call: Call) -> bool:
+    """Whether the cell has the activations of the kernel, unbounded."""
+    return not any(getattr(call.op, name) for name in ("activations", "clip"))
+
+
 def _recurrent(
     symbol: str, gates: int, call: Call, option: int, more: tuple[Word, ...] = ()
 ) -> Binding | None:
+    if not _is_usual(call):
+        return None
     steps, batch, _ = given(call, 0).dims
     hidden, direction = integer(call, "hidden"), word(call, "direction")
     ways = 2 if direction == "bidirectional" else 1
@@ -102,6 +109,8 @@ def bind_gru(call: Call) -> Binding | None:
 @only_f32
 def bind_lstm(call: Call) -> Binding | None:
     """Four gates and a cell, with peepholes or without."""
+    if integer(call, "input_forget"):
+        return None
     more = (optional(call, 5), Out(2), optional(call, 6))
     return _recurrent("lstm_f32", 4, call, 0, more)
 
@@ -110,4 +119,5 @@ def bind_lstm(call: Call) -> Binding | None:
 @only_f32
 def bind_rnn(call: Call) -> Binding | None:
     """One gate."""
-    return _recurrent("rnn_f32", 1, call, ACTIVATIONS[word(call, "activation")])
+    activation = ACTIVATIONS.get(word(call, "activation"))
+    return None if activation is None else _recurrent("rnn_f32", 1, call, activation)
