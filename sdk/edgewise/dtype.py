@@ -45,6 +45,11 @@ class DType(enum.Enum):
         return _BITS[self]
 
     @property
+    def width(self) -> int:
+        """Bits that tell its value; fewer than ``bits`` where a file packs several."""
+        return _PACKED.get(self, self.bits)
+
+    @property
     def is_float(self) -> bool:
         """Whether it holds fractions."""
         return self.value.startswith(("f", "bf"))
@@ -109,6 +114,7 @@ _BITS = {
     if dtype is not DType.STRING
 } | {dtype: 16 if dtype is DType.BF16 else 8 for dtype in _ML}
 _BITS[DType.STRING] = 0
+_PACKED = {DType.I4: 4, DType.U4: 4, DType.F4E2M1FN: 4, DType.I2: 2, DType.U2: 2}
 
 
 def _ml_dtype(dtype: DType) -> np.dtype[np.generic]:

@@ -118,6 +118,8 @@ class Op:
             declared types then hold fresh symbols, and the graph has it as a binder.
         binds: Whether it is there to give symbols sizes: no pass may replace it.
         objects: Whether it takes sequences and optionals, not tensors alone.
+        narrow: Whether its reference takes elements of fewer bits than numpy computes
+            with as they are; other references get them widened.
     """
 
     name: ClassVar[str]
@@ -129,6 +131,7 @@ class Op:
     dynamic: ClassVar[bool] = False
     binds: ClassVar[bool] = False
     objects: ClassVar[bool] = False
+    narrow: ClassVar[bool] = False
     values: tuple[AttributeValue, ...]
 
     def __init_subclass__(cls, name: str | None = None) -> None:

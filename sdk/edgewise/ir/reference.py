@@ -41,7 +41,7 @@ def outputs(
     Raises:
         InternalError: The reference gave something else.
     """
-    narrow = not op.objects and any(map(_is_narrow, inputs))
+    narrow = not op.objects and not op.narrow and any(map(_is_narrow, inputs))
     if narrow:
         inputs = [_widened(x) if _is_narrow(x) else x for x in inputs]
     results = op.execute(call, *inputs)

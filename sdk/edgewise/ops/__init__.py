@@ -54,7 +54,7 @@ _FAMILIES = {
     "region": "roi_align max_roi_pool",
     "deform": "deform_conv",
     "bindings": "read_dims",
-    "dynamic": "non_zero",
+    "dynamic": "non_zero permute",
     "control": "if loop scan",
     "sequence": (
         "sequence_construct sequence_empty sequence_insert sequence_erase sequence_at "

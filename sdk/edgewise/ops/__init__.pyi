@@ -58,6 +58,7 @@ from edgewise.ops.deform import (
 )
 from edgewise.ops.dynamic import (
     NonZero,
+    Permute,
 )
 from edgewise.ops.fold import (
     FoldColumns,
@@ -330,6 +331,7 @@ __all__ = [
     "PackPanels",
     "PackTaps",
     "Pad",
+    "Permute",
     "Pow",
     "Prelu",
     "Quantize",

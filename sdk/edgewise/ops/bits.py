@@ -11,23 +11,11 @@ from edgewise.ir.op import Array, Op, Sample
 from edgewise.ops import cases
 from edgewise.types import DType, TensorType
 
-# Types that take a byte in memory but fewer bits in a file: the upper bits say nothing.
-_NARROW = {
-    DType.I4: 4,
-    DType.U4: 4,
-    DType.F4E2M1FN: 4,
-    DType.I2: 2,
-    DType.U2: 2,
-}
-
-
-def _width(dtype: DType) -> int:
-    return _NARROW.get(dtype, dtype.bits)
-
 
 class BitCast(Op, name="bit_cast"):
     """The same bits as another type, ``to``, of the same width."""
 
+    narrow = True
     to: str
 
     def infer(self, x: TensorType) -> TensorType:
@@ -35,13 +23,13 @@ class BitCast(Op, name="bit_cast"):
             dtype = DType(self.to)
         except ValueError as error:
             raise DTypeError(f"bit_cast: {self.to!r} names no element type") from error
-        if _width(x.dtype) != _width(dtype) or not dtype.bits:
+        if x.dtype.width != dtype.width or not dtype.bits:
             raise DTypeError(f"bit_cast: got {x} to {self.to}; want as many bits")
         return x.with_dtype(dtype)
 
     def reference(self, x: Array) -> Array:
         given, wanted = DType.of(x.dtype), DType(self.to)
-        if given in _NARROW:
+        if given.width < given.bits:
             return _narrow(x.view(np.uint8), wanted)
         # A truth value is a whole byte, of which anything but 0 is true.
         bits = x.view(np.uint8) != 0 if wanted is DType.BOOL else x.view(wanted.numpy)
@@ -64,10 +52,10 @@ class BitCast(Op, name="bit_cast"):
 
 def _narrow(bits: Array, wanted: DType) -> Array:
     """The lower bits of every byte, their sign carried into the upper ones."""
-    width = _NARROW[wanted]
+    width = wanted.width
     low = bits & (2**width - 1)
     if wanted.is_integer:
         signed = wanted in {DType.I4, DType.I2}
         wrapped = low.astype(np.int8) - 2**width * (signed & (low >= 2 ** (width - 1)))
         return np.asarray(wrapped).astype(wanted.numpy)
-    return low.view(wanted.numpy)
+    return np.asarray(low.view(wanted.numpy))

@@ -9,7 +9,7 @@ import numpy as np
 from edgewise.dims import Dim
 from edgewise.ir.op import Array, Op, Sample
 from edgewise.ops import cases
-from edgewise.ops.checks import BOOLS, NUMBERS, want
+from edgewise.ops.checks import BOOLS, NUMBERS, want, want_shape
 from edgewise.types import DType, TensorType
 
 
@@ -40,3 +40,30 @@ class NonZero(Op, name="non_zero"):
         ):
             size = int(np.count_nonzero(array))
             yield Sample(NonZero(size), (array,))
+
+
+class Permute(Op, name="permute"):
+    """Axis j of the output is axis ``order[j]`` of the input, as only the run knows."""
+
+    dynamic = True
+    sizes: tuple[Dim, ...]
+
+    def infer(self, x: TensorType, order: TensorType) -> TensorType:
+        want(self, (order,), frozenset({DType.I64}))
+        want_shape(self, "order", order, x.rank)
+        if len(self.sizes) != x.rank:
+            raise self.refuse((x,), f"{len(self.sizes)} axes")
+        return x.with_shape(self.sizes)
+
+    def reference(self, x: Array, order: Array) -> Array:
+        axes = order.tolist()
+        if sorted(axes) != list(range(x.ndim)):
+            raise self.refuse((axes,), f"each axis of {x.ndim} once")
+        return np.transpose(x, axes).copy()
+
+    @staticmethod
+    def samples() -> Iterator[Sample]:
+        for shape, order in (((), ()), ((7,), (0,)), ((2, 0, 3), (2, 0, 1))):
+            sizes = tuple(shape[axis] for axis in order)
+            axes = np.asarray(order, np.int64)
+            yield Sample(Permute(sizes), (cases.floats(*shape), axes))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import numpy as np
 
@@ -51,13 +51,14 @@ class Dft(Op, name="dft"):
         signal = parts[..., 0]
         if x.shape[-1] == 2:
             signal = signal + np.complex64(1j) * parts[..., 1]
-        transform = {
+        transforms: dict[tuple[bool, bool], Callable[..., Array]] = {
             (False, False): np.fft.fft,
             (False, True): np.fft.rfft,
             (True, False): np.fft.ifft,
             (True, True): np.fft.irfft,
-        }[self.inverse, self.onesided]
+        }
         with np.errstate(all="ignore"):
+            transform = transforms[self.inverse, self.onesided]
             y = transform(signal, n=length, axis=self.axis)
             real = (y.real, y.imag) if np.iscomplexobj(y) else (y,)
             return np.stack(real, axis=-1).astype(x.dtype)

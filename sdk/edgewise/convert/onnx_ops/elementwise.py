@@ -13,7 +13,7 @@ from edgewise.convert.tensors import DTYPES
 from edgewise.ir.graph import Value
 from edgewise.ir.op import OPS
 from edgewise.ops.binary import Add, Div, Maximum, Minimum, Mod, Pow, Sub
-from edgewise.ops.choose import Cast, Clip, Where
+from edgewise.ops.choose import ROUNDINGS, Cast, Clip, Where
 from edgewise.ops.create import Fill
 from edgewise.ops.logic import Less, ShiftLeft, ShiftRight
 from edgewise.ops.shape import Reshape
@@ -171,25 +171,13 @@ def _cast_like(ctx: OpContext) -> Value:
 
 
 def _cast_to(ctx: OpContext, dtype: DType) -> Value:
-    x, saturate = ctx[0], ctx.attribute("saturate", 1)
-    ctx.ignore("round_mode")  # speaks of powers of two, which are refused
-    if x.type.dtype is dtype:
-        return x
-    if dtype is DType.F8E8M0FNU:
-        raise ctx.unsupported("rounds to powers of two", "cast to another type")
-    limit = _LARGEST.get(dtype)
-    if limit is not None and saturate and x.type.dtype.is_float:
-        x = ctx.emit(Clip(-limit, limit), x)
-    return ctx.emit(Cast(dtype.value), x)
-
-
-# The largest number of each 8-bit type: what lies beyond becomes that, not infinity.
-_LARGEST = {
-    DType.F8E4M3FN: 448.0,
-    DType.F8E4M3FNUZ: 240.0,
-    DType.F8E5M2: 57344.0,
-    DType.F8E5M2FNUZ: 57344.0,
-}
+    saturate = bool(ctx.attribute("saturate", 1))
+    rounding = ctx.attribute("round_mode", "up")
+    if ctx[0].type.dtype is dtype:
+        return ctx[0]
+    if rounding not in ROUNDINGS:
+        raise ctx.malformed(f"round_mode={rounding!r}; want one of {ROUNDINGS}")
+    return ctx.emit(Cast(dtype.value, saturate, rounding), ctx[0])
 
 
 @onnx_op("Clip")

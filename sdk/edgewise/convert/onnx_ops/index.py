@@ -5,14 +5,16 @@ from __future__ import annotations
 import numpy as np
 
 from edgewise.convert.context import OpContext
+from edgewise.convert.onnx_ops.pieces import counted, reshaped
 from edgewise.convert.onnx_ops.registry import onnx_op
 from edgewise.dims import Dim, ceildiv
 from edgewise.ir.graph import Value
 from edgewise.ir.op import Array
-from edgewise.ops.binary import Add, Mul
-from edgewise.ops.choose import Cast
+from edgewise.ops.binary import Add, Mul, Sub
+from edgewise.ops.choose import Cast, Where
 from edgewise.ops.create import Arange, Fill
 from edgewise.ops.index import Gather, GatherElements, GatherNd, OneHot, Triangle
+from edgewise.ops.logic import GreaterEqual, LessEqual
 from edgewise.ops.scatter import ScatterElements, ScatterNd
 from edgewise.types import DType
 
@@ -154,8 +156,18 @@ def _one_hot(ctx: OpContext) -> Value:
 
 @onnx_op("Trilu", since=14)
 def _trilu(ctx: OpContext) -> Value:
-    upper = bool(ctx.attribute("upper", 1))
-    given = ctx.integers(1)
-    if given is not None and len(given) != 1:
-        raise ctx.malformed("k is not one number")
-    return ctx.emit(Triangle(upper, 0 if given is None else given[0]), ctx[0])
+    x, upper, k = ctx[0], bool(ctx.attribute("upper", 1)), ctx.optional(1)
+    if k is not None and k.type.elements != 1:
+        raise ctx.malformed(f"k is {k.type}; want one number")
+    if k is None:
+        return ctx.emit(Triangle(upper, 0), x)
+    if ctx.known(1) is not None:
+        (number,) = ctx.integers(1) or ()
+        return ctx.emit(Triangle(upper, number), x)
+    rows, columns = x.type.shape[-2:]
+    below = reshaped(ctx, counted(ctx, 0, rows), rows, 1)
+    diagonal = ctx.emit(Sub(), counted(ctx, 0, columns), below)
+    kept = ctx.emit(
+        GreaterEqual() if upper else LessEqual(), diagonal, reshaped(ctx, k)
+    )
+    return ctx.emit(Where(), kept, x, ctx.like(0, x))

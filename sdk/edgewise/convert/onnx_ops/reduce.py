@@ -5,10 +5,11 @@ from __future__ import annotations
 import functools
 
 from edgewise.convert.context import OpContext
+from edgewise.convert.onnx_ops import run_axes
+from edgewise.convert.onnx_ops.pieces import as_type
 from edgewise.convert.onnx_ops.registry import onnx_op
 from edgewise.ir.graph import Value
-from edgewise.ir.op import OPS
-from edgewise.ops.choose import Cast
+from edgewise.ir.op import OPS, Op
 from edgewise.ops.order import Argmax, Argmin, Cumprod, Cumsum, TopK
 from edgewise.types import DType
 
@@ -28,21 +29,27 @@ _AXES_INPUT = {
 
 
 def _reduce(core: str, since: int, ctx: OpContext) -> Value:
-    x = ctx[0]
-    axes = ctx.axes(x.type.rank, 1, since)
-    keepdims = bool(ctx.attribute("keepdims", 1))
+    x, keepdims = ctx[0], bool(ctx.attribute("keepdims", 1))
+    nothing = bool(ctx.attribute("noop_with_empty_axes", 0))
+    given = ctx.optional(1) if ctx.opset >= since else None
+    none = given is not None and given.type.elements == 0
+    if given is not None and not none and ctx.known(1) is None:
+        return run_axes.reduced(
+            ctx,
+            given,
+            lambda moved, axes: _emitted(ctx, OPS[core](axes, False), moved),
+            keepdims=keepdims,
+        )
+    axes = None if none else ctx.axes(x.type.rank, 1, since)
     if not axes:
-        if ctx.attribute("noop_with_empty_axes", 0):
-            axes = ()
-        else:
-            axes = tuple(range(x.type.rank))
-    else:
-        ctx.ignore("noop_with_empty_axes")
-    op = OPS[core](axes, keepdims)
-    if x.type.dtype is DType.BOOL:
-        small = ctx.emit(op, ctx.emit(Cast(DType.U8.value), x))
-        return ctx.emit(Cast(DType.BOOL.value), small)
-    return ctx.emit(op, x)
+        axes = () if nothing else tuple(range(x.type.rank))
+    return _emitted(ctx, OPS[core](axes, keepdims), x)
+
+
+def _emitted(ctx: OpContext, op: Op, x: Value) -> Value:
+    """The reduction; truth values are counted as numbers."""
+    small = as_type(ctx, x, DType.U8) if x.type.dtype is DType.BOOL else x
+    return as_type(ctx, ctx.emit(op, small), x.type.dtype)
 
 
 for _name, (_core, _since) in _AXES_INPUT.items():
@@ -60,15 +67,20 @@ def _arg(ctx: OpContext) -> Value:
 @onnx_op("CumSum", since=11)
 @onnx_op("CumProd", since=26)
 def _running(ctx: OpContext) -> Value:
-    axis = ctx.integers(1)
-    if axis is None or len(axis) != 1:
-        raise ctx.malformed("its axis is not one number")
-    exclusive = bool(ctx.attribute("exclusive", 0))
-    reverse = bool(ctx.attribute("reverse", 0))
+    x, axis = ctx[0], ctx[1]
+    if axis.type.elements != 1:
+        raise ctx.malformed(f"its axis is {axis.type}; want one number")
+    ends = bool(ctx.attribute("exclusive", 0)), bool(ctx.attribute("reverse", 0))
     op = Cumsum if ctx.node.op_type == "CumSum" else Cumprod
-    return ctx.emit(
-        op(ctx.normal(axis[0], ctx[0].type.rank), exclusive, reverse), ctx[0]
-    )
+    if ctx.known(1) is None:
+        return run_axes.along(
+            ctx,
+            axis,
+            lambda moved, place: ctx.emit(op(place, *ends), moved),
+            sizes=x.type.shape,
+        )
+    (number,) = ctx.integers(1) or ()
+    return ctx.emit(op(ctx.normal(number, x.type.rank), *ends), x)
 
 
 @onnx_op("TopK")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from edgewise.convert.context import OpContext
+from edgewise.convert.onnx_ops import run_axes
 from edgewise.convert.onnx_ops.pieces import counted, reshaped, scalar
 from edgewise.convert.onnx_ops.registry import onnx_op
 from edgewise.convert.run_time import dims
@@ -16,18 +17,21 @@ from edgewise.ops.signal import Dft, MelWeights
 @onnx_op("DFT", since=17)
 def _dft(ctx: OpContext) -> Value:
     x = ctx[0]
-    if ctx.opset < 20:
-        axis = ctx.axis(x.type.rank, 1)
-    else:
-        given = ctx.integers(2)
-        axis = ctx.normal(given[0] if given else -2, x.type.rank)
-    inverse = bool(ctx.attribute("inverse", 0))
-    onesided = bool(ctx.attribute("onesided", 0))
+    ends = bool(ctx.attribute("inverse", 0)), bool(ctx.attribute("onesided", 0))
     length = _number(ctx, 1)
-    if length is None:
-        size = x.type.shape[axis]
-        length = 2 * (size - 1) if inverse and onesided else size
-    return ctx.emit(Dft(length, axis, inverse, onesided), x)
+
+    def transformed(signal: Value, axis: int) -> Value:
+        size = signal.type.shape[axis]
+        default = 2 * (size - 1) if all(ends) else size
+        op = Dft(default if length is None else length, axis, *ends)
+        return ctx.emit(op, signal)
+
+    if ctx.opset < 20:
+        return transformed(x, ctx.axis(x.type.rank, 1))
+    if ctx.optional(2) is not None and ctx.known(2) is None:
+        return run_axes.along(ctx, ctx[2], transformed, fixed=1)
+    given = ctx.integers(2)
+    return transformed(x, ctx.normal(given[0] if given else -2, x.type.rank))
 
 
 def _number(ctx: OpContext, index: int) -> Dim | None:
