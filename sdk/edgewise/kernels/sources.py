@@ -10,7 +10,7 @@ from edgewise.kernels.levels import Level
 
 KERNELS = Path(__file__).parent
 NATIVE = KERNELS / "native"
-_PREFIX = "edgewise.kernels.native."
+_PREFIX = "edgewise.kernels."
 # What the machine code of every module depends on beside what it imports.
 _COMMON = (KERNELS / "levels.py", NATIVE / "emit.py", Path(errors.__file__))
 
@@ -33,7 +33,8 @@ def object_key(module: str, level: Level) -> str:
     """Name under which the object of one native module may be kept."""
     from importlib import metadata  # noqa: PLC0415 - 20 ms that no run should pay
 
-    tools = f"{level} {metadata.version('numba')} {metadata.version('llvmlite')}"
+    code = f"{level.triple} {level.cpu} {level.features} {level.fused}"
+    tools = f"{code} {metadata.version('numba')} {metadata.version('llvmlite')}"
     files = sorted({*_COMMON, *_closure(module)})
     return f"{module}-{_digest(files, tools).hex()[:24]}"
 
@@ -48,7 +49,7 @@ def _digest(files: list[Path], more: str = "") -> bytes:
 
 
 def _closure(module: str) -> set[Path]:
-    """The file of ``module`` and of all native modules that it imports."""
+    """The file of ``module``, and those under ``kernels`` that it imports."""
     found: set[Path] = set()
     waiting = [NATIVE / f"{module}.py"]
     while waiting:
@@ -59,15 +60,15 @@ def _closure(module: str) -> set[Path]:
         tree = ast.parse(file.read_bytes())
         for node in ast.walk(tree):
             if isinstance(node, ast.ImportFrom) and node.module:
-                waiting += _native_files(node)
+                waiting += _kernel_files(node)
     return found
 
 
-def _native_files(node: ast.ImportFrom) -> list[Path]:
-    """Files of native modules that an import statement names, in either form."""
+def _kernel_files(node: ast.ImportFrom) -> list[Path]:
+    """Files under ``kernels`` that an import statement names, in either form."""
     names = [node.module, *(f"{node.module}.{alias.name}" for alias in node.names)]
     files = (
-        NATIVE / f"{name.removeprefix(_PREFIX)}.py"
+        KERNELS.joinpath(*name.removeprefix(_PREFIX).split(".")).with_suffix(".py")
         for name in names
         if name and name.startswith(_PREFIX)
     )
