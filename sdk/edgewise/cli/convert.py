@@ -22,6 +22,9 @@ def convert(
         list[str] | None,
         typer.Option(help="Shape of an input, as image=N,3,224,224. Repeatable."),
     ] = None,
+    random: Annotated[
+        bool, typer.Option(help="Take operators that draw at random.")
+    ] = False,
     json: Json = False,
 ) -> None:
     """Convert an ONNX model to one .ew file.
@@ -32,7 +35,7 @@ def convert(
     from edgewise.tools.text import size_text
 
     target = output or source.with_suffix(".ew")
-    config = edgewise.ConvertConfig(input_shapes=_shapes(shape))
+    config = edgewise.ConvertConfig(input_shapes=_shapes(shape), random=random)
     with progress(f"converting {source}", quiet=json):
         model = edgewise.convert(source, config)
     model.save(target)

@@ -17,6 +17,8 @@ class ConvertConfig:
     Attributes:
         input_shapes: Shapes that replace those of the file, by input name; a size is a
             whole number, or a name for one that only a run knows.
+        random: Take operators that draw at random.  No two runtimes draw the same
+            numbers, so a converted model cannot agree with the original.
         canonical: Remove what computes nothing, merge reshapes and transposes.
         fold: Compute what depends on constants only.
         fold_limit: Largest constant, in bytes, that folding may make.
@@ -27,6 +29,7 @@ class ConvertConfig:
     """
 
     input_shapes: Mapping[str, tuple[int | str, ...]] | None = None
+    random: bool = False
     canonical: bool = True
     fold: bool = True
     fold_limit: int = MEBIBYTE

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Sequence
 import onnx
 
 from edgewise.convert.bodies import Body
+from edgewise.convert.config import ConvertConfig
 from edgewise.convert.context import OpContext
 from edgewise.convert.functions import (
     MAX_CALLS,
@@ -32,8 +33,8 @@ MAX_EXPANDED = 200_000  # nodes that functions and nested graphs may bring
 class Nodes:
     """Imports nodes into scopes."""
 
-    def __init__(self, parsed: Parsed) -> None:
-        self.world = World(parsed, self)
+    def __init__(self, parsed: Parsed, config: ConvertConfig) -> None:
+        self.world = World(parsed, self, config)
         self._functions = Functions(parsed)
         self._left = MAX_EXPANDED
 

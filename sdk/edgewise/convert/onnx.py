@@ -15,15 +15,14 @@ def import_module(source: Source, config: ConvertConfig | None = None) -> Module
     """The model as a module of core ops, before any pass."""
     parsed = read(source)
     graph = parsed.model.graph
-    nodes = Nodes(parsed)
+    config = config or ConvertConfig()
+    nodes = Nodes(parsed, config)
     world = nodes.world
     growing = Growing(world.symbols)
     scope = Scope(growing, versions(parsed, parsed.model.opset_import))
     weights = world.weights.of(graph)
     scope.update(weights, weights.values())
-    for value in graph_inputs(
-        parsed, config or ConvertConfig(), weights, world.symbols
-    ):
+    for value in graph_inputs(parsed, config, weights, world.symbols):
         name = value.node.label
         growing.inputs[name] = scope.values[name] = value
     nodes.add(scope, graph.node)

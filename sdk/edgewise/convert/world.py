@@ -8,6 +8,7 @@ from typing import Protocol
 import onnx
 
 from edgewise.convert.bodies import Body
+from edgewise.convert.config import ConvertConfig
 from edgewise.convert.scope import Scope
 from edgewise.convert.source import Parsed
 from edgewise.convert.symbolic import Sizes
@@ -36,6 +37,7 @@ class World:
 
     Attributes:
         parsed: The model.
+        config: What to do with it.
         symbols: Names of sizes.
         sizes: Values that sizes alone decide.
         weights: Stored tensors.
@@ -43,8 +45,8 @@ class World:
         graphs: Imports nested graphs.
     """
 
-    def __init__(self, parsed: Parsed, graphs: Graphs) -> None:
-        self.parsed, self.graphs = parsed, graphs
+    def __init__(self, parsed: Parsed, graphs: Graphs, config: ConvertConfig) -> None:
+        self.parsed, self.graphs, self.config = parsed, graphs, config
         self.symbols = Symbols()
         self.sizes = Sizes()
         self.weights = Weights(parsed)

@@ -51,6 +51,31 @@ def _attention(ctx: OpContext) -> tuple[Value, ...]:
     return y, k, v, (scores, capped, masked, weights)[mode]
 
 
+@onnx_op("FlexAttention", domain="ai.onnx.preview")
+def _flex_attention(ctx: OpContext) -> Value:
+    q, k, v = ctx[0], ctx[1], ctx[2]
+    if any(x.type.rank != 4 for x in (q, k, v)):
+        raise ctx.malformed(f"attends {q.type}, {k.type}, {v.type}; want rank 4")
+    code = ctx.attribute("softmax_precision")
+    roomy = q.type.dtype if q.type.dtype in _ROOMY else DType.F32
+    dtype = ctx.element_type(code) if code else roomy
+    scores = _modified(ctx, "score_mod", as_type(ctx, _scores(ctx, q, k), dtype))
+    weights = _modified(ctx, "prob_mod", ctx.emit(Softmax(3), scores))
+    y = _grouped(ctx, as_type(ctx, weights, v.type.dtype), v)
+    return as_type(ctx, y, q.type.dtype)
+
+
+def _modified(ctx: OpContext, name: str, x: Value) -> Value:
+    """What the graph in an attribute makes of ``x``; without one, ``x``."""
+    if ctx.attribute(name) is None:
+        return x
+    results = ctx.inline(name, x)
+    if len(results) != 1 or results[0].type != x.type:
+        got = ", ".join(str(value.kind) for value in results)
+        raise ctx.malformed(f"its {name} makes {got} of {x.type}; want the same")
+    return results[0]
+
+
 def _heads(ctx: OpContext, index: int, attribute: str) -> Value:
     """Input ``index`` as [batch, heads, length, size]."""
     x = ctx[index]

@@ -218,10 +218,8 @@ def _identity(ctx: OpContext) -> Value:
 
 @onnx_op("Dropout")
 def _dropout(ctx: OpContext) -> tuple[Value, Value]:
+    """Before operator set 12 exports for inference kept everything."""
     ctx.ignore("ratio", "seed", "is_test", "consumed_inputs")
-    training = ctx.fixed(2)
-    if training is not None and bool(training):
-        raise ctx.unsupported("drops at random (training_mode)", "export for inference")
     kept = ctx.constant(np.array(True))
     return ctx[0], ctx.emit(Fill(ctx[0].type.shape), kept)
 

@@ -5,16 +5,19 @@ from __future__ import annotations
 import numpy as np
 
 from edgewise.convert.context import OpContext
-from edgewise.convert.onnx_ops.pieces import as_type, part, reshaped
+from edgewise.convert.onnx_ops.pieces import as_type, part, reshaped, scalar
 from edgewise.convert.onnx_ops.registry import onnx_op
 from edgewise.dims import Shape
 from edgewise.ir.graph import Value
-from edgewise.ops.binary import Mul
-from edgewise.ops.logic import Less, LessEqual
+from edgewise.ops.binary import Div, Mul, Sub
+from edgewise.ops.choose import Where
+from edgewise.ops.create import Fill
+from edgewise.ops.logic import GreaterEqual, Less, LessEqual, Or
 from edgewise.ops.order import Cumsum
 from edgewise.ops.random import RandomNormal, RandomUniform
 from edgewise.ops.reduce import ReduceSum
 from edgewise.ops.softmax import Softmax
+from edgewise.ops.unary import Not
 from edgewise.types import DType
 
 
@@ -51,6 +54,11 @@ def _dtype(ctx: OpContext, default: DType) -> DType:
 def _seed(ctx: OpContext) -> Value | None:
     """The seed as a whole number of its own; ``None``: another at every run."""
     seed = ctx.attribute("seed")
+    if not ctx.world.config.random:
+        raise ctx.unsupported(
+            "draws at random, and no two runtimes draw the same numbers",
+            "convert with random=True (--random) where any draw will do",
+        )
     if seed is None:
         return None
     bits = np.asarray(seed, np.float32).view(np.uint32)
@@ -81,3 +89,25 @@ def _multinomial(ctx: OpContext) -> Value:
     below = ctx.emit(LessEqual(), ends, reshaped(ctx, drawn, n, count, 1))
     counts = as_type(ctx, below, DType.I64)
     return as_type(ctx, ctx.emit(ReduceSum((2,), False), counts), dtype)
+
+
+@onnx_op("Dropout", since=12)
+def _dropout(ctx: OpContext) -> tuple[Value, Value]:
+    x, training = ctx[0], ctx.optional(2)
+    told = ctx.constant_or_none(2)
+    if training is None or (told is not None and not told.any()):
+        ctx.ignore("seed")
+        return x, ctx.emit(Fill(x.type.shape), ctx.constant(np.array(True)))
+    # ONNX says which numbers a whole seed means here.
+    seed = ctx.attribute("seed")
+    given = _seed(ctx) if seed is None else ctx.constant(np.array(seed, np.int64))
+    ratio = ctx.like(0.5, x) if ctx.optional(1) is None else scalar(ctx, 1)
+    drawn = ctx.emit(RandomUniform(x.type.shape, "f64"), given)
+    kept = ctx.emit(GreaterEqual(), drawn, as_type(ctx, ratio, DType.F64))
+    share = ctx.emit(Sub(), ctx.like(1, x), as_type(ctx, ratio, x.type.dtype))
+    y = ctx.emit(Where(), kept, ctx.emit(Div(), x, share), ctx.like(0, x))
+    if told is not None:
+        return y, kept
+    now = scalar(ctx, 2)
+    mask = ctx.emit(Or(), kept, ctx.emit(Not(), now))
+    return ctx.emit(Where(), now, y, x), mask
