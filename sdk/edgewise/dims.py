@@ -238,6 +238,10 @@ def bind(dim: Dim, values: Mapping[str, Dim]) -> Dim:
     """``dim`` with the symbols in ``values`` replaced."""
     if isinstance(dim, int):
         return dim
+    if len(dim.terms) == 1:  # most are a symbol alone: nothing to add up
+        ((monomial, factor),) = dim.terms.items()
+        if factor == 1 and len(monomial) == 1 and isinstance(monomial[0], str):
+            return values.get(monomial[0], dim)
     total: Dim = 0
     for monomial, factor in dim.terms.items():
         term: Dim = factor

@@ -6,7 +6,7 @@ import pytest
 
 from edgewise import ops
 from edgewise.dims import Dim, symbol
-from edgewise.errors import DTypeError, ShapeError
+from edgewise.errors import ShapeError
 from edgewise.ir.graph import Graph, Value, input_value, variable_value
 from edgewise.kernels.catalog.base import Binding, Call, In, Launch, Out, Scratch, Temp
 from edgewise.plan.bind import bind
@@ -58,10 +58,13 @@ def test_a_size_that_stays_open_is_refused() -> None:
         make_plan(graph(ops.Relu()(x), inputs=(x,)))
 
 
-def test_strings_are_refused() -> None:
+def test_strings_lie_in_no_arena() -> None:
     x = input_value("x", TensorType(DType.STRING, (2,)))
-    with pytest.raises(DTypeError, match="strings"):
-        make_plan(graph(x, inputs=(x,)))
+    joined = ops.Concat(0)(ops.Reshape((1, 2))(x), ops.Reshape((1, 2))(x))
+    plan = make_plan(graph(joined, inputs=(x,)))
+    assert plan.layout.size == 0
+    assert plan.locations[plan.flat.outputs[0]][0].place is Place.OBJECT
+    assert [segment.native for segment in plan.segments] == [False]
 
 
 def test_segments_part_where_a_reference_must_run_and_say_why() -> None:

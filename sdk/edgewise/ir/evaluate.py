@@ -64,9 +64,9 @@ def bind(
     sizes = solve(graph, _shapes(graph, feeds))
     binders = {value.node for value in graph.binders}
     if binders:
-        for node, bound, values in run(graph, feeds, variables, functions):
+        for node, _, values in run(graph, feeds, variables, functions):
             if node in binders:
-                sizes |= learn(bound, values, sizes)
+                sizes |= learn(node, values, sizes)
     return graph.bind(sizes)
 
 

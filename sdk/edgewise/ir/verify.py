@@ -100,7 +100,7 @@ def _node(node: Node) -> None:
     if isinstance(op, Leaf):
         _leaf(node)
         return
-    types = tuple(None if read is None else read.type for read in node.inputs)
+    types = tuple(None if read is None else read.kind for read in node.inputs)
     try:
         wanted = op.infer_all(types)
     except EdgewiseError as error:

@@ -19,6 +19,7 @@ from edgewise.types import (
     ValueType,
 )
 
+_NAMES = frozenset(dtype.value for dtype in DType)
 _KIND = re.compile(r"(optional\()?(sequence\()?([a-z0-9]+)(\[\.\.\.\])?(\)*)")
 
 
@@ -66,7 +67,7 @@ def _type(kind: str, shape: tuple[Dim, ...]) -> ValueType:
     if found is None or len(found[5]) != bool(found[1]) + bool(found[2]):
         raise DTypeError(f"got the kind of value {kind!r}; want f32, sequence(f32), …")
     optional, sequence, name, unranked, _ = found.groups()
-    if name not in {known.value for known in DType}:
+    if name not in _NAMES:
         raise DTypeError(f"got the element type {name!r}; want one of those known")
     dtype = DType(name)
     if not optional and not sequence:

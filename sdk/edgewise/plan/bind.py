@@ -5,22 +5,21 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from edgewise.dims import Dim
-from edgewise.errors import DTypeError, ShapeError
+from edgewise.errors import ShapeError
 from edgewise.ir.op import Op
 from edgewise.plan.flat import ABSENT, Flat
-from edgewise.types import DType, TensorType
+from edgewise.types import TensorType, ValueType
 
 
 def bind(
     flat: Flat, sizes: Mapping[str, Dim]
-) -> tuple[list[Op], list[TensorType], list[int]]:
+) -> tuple[list[Op], list[ValueType], list[int]]:
     """Ops of all nodes, types of all values, bytes of all values, at ``sizes``.
 
     Only what a symbol reaches is inferred anew.
 
     Raises:
         ShapeError: A size stays unknown, or the sizes do not fit an op.
-        DTypeError: A value holds strings, which lie in no flat memory.
     """
     ops = [node.op for node in flat.nodes]
     types = list(flat.types)
@@ -44,12 +43,13 @@ def bind(
     return ops, types, [_bytes(type_) for type_ in types]
 
 
-def _bytes(type_: TensorType) -> int:
+def _bytes(type_: ValueType) -> int:
+    """Bytes in flat memory: none for what Python objects hold."""
+    if not isinstance(type_, TensorType):
+        return 0
     count = 1
     for size in type_.shape:
         if not isinstance(size, int):
             raise ShapeError(f"{type_}: the size {size} is known neither here nor now")
         count *= size
-    if type_.dtype is DType.STRING:
-        raise DTypeError(f"{type_}: got strings; want numbers, which fit flat memory")
     return count * type_.dtype.bits // 8

@@ -7,8 +7,8 @@ all its sizes.
 
 from __future__ import annotations
 
-from edgewise.ir.graph import Constant, Graph, Leaf, Node, Value
-from edgewise.types import TensorType
+from edgewise.ir.graph import Graph, Leaf, Node, Value
+from edgewise.types import ValueType
 
 ABSENT = -1
 
@@ -26,13 +26,11 @@ class Flat:
         outputs: Value numbers of the graph's outputs.
         output_names: Names of the outputs.
         updates: Value number of the new value of each variable the graph assigns.
-        constant_bytes: Bytes of all constants.
         symbolic: For every node, whether an attribute holds a symbol.
         static: Whether no type and no attribute holds a symbol.
     """
 
     __slots__ = (
-        "constant_bytes",
         "inputs",
         "leaves",
         "nodes",
@@ -52,7 +50,7 @@ class Flat:
         self.nodes: list[Node] = []
         self.reads: list[tuple[int, ...]] = []
         self.writes: list[tuple[int, ...]] = []
-        self.types: list[TensorType] = []
+        self.types: list[ValueType] = []
         for node in graph.nodes():
             start = first[id(node)] = len(self.types)
             self.types.extend(node.types)
@@ -75,10 +73,5 @@ class Flat:
         self.outputs = tuple(map(number, graph.outputs))
         self.output_names = graph.output_names
         self.updates = {key: number(value) for key, value in graph.updates.items()}
-        self.constant_bytes = sum(
-            node.op.array.nbytes
-            for _, node in self.leaves
-            if isinstance(node.op, Constant)
-        )
         self.symbolic = [bool(node.op.symbols()) for node in self.nodes]
         self.static = not any(self.symbolic) and all(t.is_static for t in self.types)

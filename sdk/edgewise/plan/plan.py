@@ -6,6 +6,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import NamedTuple, TypeAlias
 
 from edgewise.dims import Dim
+from edgewise.errors import ShapeError
 from edgewise.ir.op import Op
 from edgewise.kernels.catalog.base import Binding, Call
 from edgewise.kernels.catalog.base import find as find_kernel
@@ -15,7 +16,7 @@ from edgewise.plan.flat import ABSENT, Flat
 from edgewise.plan.segments import Segment, cut
 from edgewise.plan.steps import Steps, Writer
 from edgewise.plan.storage import ARENA, Base, Place, Storage, lay_out
-from edgewise.types import TensorType
+from edgewise.types import ValueType
 
 Find: TypeAlias = Callable[[Call], Binding | None]
 
@@ -40,7 +41,7 @@ class Plan(NamedTuple):
 
     flat: Flat
     ops: list[Op]
-    types: list[TensorType]
+    types: list[ValueType]
     bindings: list[Binding | None]
     storage: Storage
     locations: list[tuple[Base, int]]
@@ -58,6 +59,7 @@ def make_plan(
     workers: int = 1,
     direct: Collection[str] = (),
     find: Find = find_kernel,
+    limit: int | None = None,
 ) -> Plan:
     """Plan a function.
 
@@ -67,14 +69,18 @@ def make_plan(
         workers: Threads that may run it: each needs scratch memory of its own.
         direct: Variables that may be written while it runs (see ``lay_out``).
         find: Which kernels take a call.
+        limit: Bytes that the arena and the outputs may take together; None: any.
 
     Raises:
-        ShapeError: The sizes do not fit an op.
+        ShapeError: The sizes do not fit an op, or the limit.
     """
     ops, types, byte_sizes = bind(flat, sizes or {})
+    # Before a kernel computes with sizes that no memory holds.
+    _want_within(limit, max(byte_sizes, default=0))
     bindings = [_bind_kernel(flat, types, n, op, find) for n, op in enumerate(ops)]
     storage = lay_out(flat, ops, types, byte_sizes, direct)
     layout, buffer_offsets, temps = _arrange(storage, bindings, workers)
+    _want_within(limit, layout.size + sum(byte_sizes[n] for n in flat.outputs))
     locations = [
         (storage.buffers[number].base, buffer_offsets[number]) for number in storage.of
     ]
@@ -102,13 +108,24 @@ def make_plan(
 
 
 def _bind_kernel(
-    flat: Flat, types: Sequence[TensorType], index: int, op: Op, find: Find
+    flat: Flat, types: Sequence[ValueType], index: int, op: Op, find: Find
 ) -> Binding | None:
     if op.view:
         return None
-    inputs = tuple([None if n == ABSENT else types[n] for n in flat.reads[index]])
-    outputs = tuple([types[n] for n in flat.writes[index]])
-    return find(Call(op, inputs, outputs))
+    inputs = [None if n == ABSENT else types[n] for n in flat.reads[index]]
+    outputs = [types[n] for n in flat.writes[index]]
+    for type_ in (*inputs, *outputs):
+        if type_ is not None and type_.is_object:
+            return None  # kernels know flat memory only
+    return find(Call(op, tuple(inputs), tuple(outputs)))  # type: ignore[arg-type]  # tensors, as checked
+
+
+def _want_within(limit: int | None, needed: int) -> None:
+    if limit is not None and needed > limit:
+        raise ShapeError(
+            f"these sizes need {needed} bytes at once; want at most {limit}, the"
+            " session's memory_limit"
+        )
 
 
 def _arrange(

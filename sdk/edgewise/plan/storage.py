@@ -13,7 +13,7 @@ from typing import NamedTuple
 from edgewise.ir.graph import Constant, Variable
 from edgewise.ir.op import Array, Op
 from edgewise.plan.flat import ABSENT, Flat
-from edgewise.types import TensorType
+from edgewise.types import TensorType, ValueType
 
 
 class Place(enum.IntEnum):
@@ -24,6 +24,7 @@ class Place(enum.IntEnum):
     OUTPUT = 2  # an array given back; the key is its position
     VARIABLE = 3  # the variable of that key
     CONSTANT = 4  # a constant of the graph; the key is its value number
+    OBJECT = 5  # a Python object, in no flat memory; the key is its value number
 
 
 class Base(NamedTuple):
@@ -63,7 +64,7 @@ class Storage:
 
     __slots__ = ("buffers", "constants", "last", "of", "sizes", "types")
 
-    def __init__(self, flat: Flat, types: list[TensorType], sizes: list[int]) -> None:
+    def __init__(self, flat: Flat, types: list[ValueType], sizes: list[int]) -> None:
         self.types, self.sizes = types, sizes
         self.last = _last_reads(flat)
         self.buffers: list[Buffer] = []
@@ -87,11 +88,17 @@ class Storage:
         last = max(first, self.last[number])
         self.buffers.append(Buffer(base, self.sizes[number], first, last))
 
+    def made(self, index: int, number: int) -> None:
+        """Give a value that node ``index`` makes memory of its own."""
+        is_object = self.types[number].is_object
+        base = Base(Place.OBJECT, number) if is_object else ARENA
+        self.new(number, base, index)
+
     def result(self, index: int, op: Op, reads: tuple[int, ...], number: int) -> None:
         """Give the first output of a node its memory: shared, taken over, or new."""
         source = reads[0] if op.view else self._dying(index, op, reads, number)
         if source == ABSENT:
-            self.new(number, ARENA, index)
+            self.made(index, number)
             return
         self.of[number] = self.of[source]
         buffer = self.buffers[self.of[source]]
@@ -117,8 +124,10 @@ class Storage:
         return ABSENT
 
     def _alike(self, a: int, b: int) -> bool:
-        same_type = self.types[a].dtype is self.types[b].dtype
-        return same_type and self.sizes[a] == self.sizes[b]
+        one, other = self.types[a], self.types[b]
+        if not isinstance(one, TensorType) or not isinstance(other, TensorType):
+            return False
+        return one.dtype is other.dtype and self.sizes[a] == self.sizes[b]
 
     def claim(self, number: int, base: Base) -> bool:
         """Move a value's buffer out of the arena to ``base``; whether that could be."""
@@ -143,7 +152,7 @@ def _last_reads(flat: Flat) -> list[int]:
 def lay_out(
     flat: Flat,
     ops: list[Op],
-    types: list[TensorType],
+    types: list[ValueType],
     sizes: list[int],
     direct: Collection[str] = (),
 ) -> Storage:
@@ -162,7 +171,7 @@ def lay_out(
         first, *others = flat.writes[index]
         storage.result(index, op, flat.reads[index], first)
         for number in others:
-            storage.new(number, ARENA, index)
+            storage.made(index, number)
     for position, number in enumerate(flat.outputs):
         storage.claim(number, Base(Place.OUTPUT, position))
     read = {node.op.key for _, node in flat.leaves if isinstance(node.op, Variable)}

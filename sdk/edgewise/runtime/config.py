@@ -24,6 +24,9 @@ class SessionConfig:
         precision: Precision of the arithmetic: ``"float32"``.
         delegates: Delegates in order of preference; the rest runs here.
         arena_limit: Bytes of working memory a plan may use; None: no limit.
+        memory_limit: Bytes that a plan may take with its outputs, or a loop with all
+            its results: what sizes that a run finds are held against. None: half of
+            the machine's memory.
         max_plans: Plans kept, one for each tuple of input shapes; the one not used for
             longest makes room.
     """
@@ -33,11 +36,13 @@ class SessionConfig:
     precision: str = "float32"
     delegates: tuple[str, ...] = ()
     arena_limit: int | None = None
+    memory_limit: int | None = None
     max_plans: int = 16
 
     def __post_init__(self) -> None:
         _check_whole("threads", self.threads, MAX_THREADS)
         _check_whole("arena_limit", self.arena_limit, None)
+        _check_whole("memory_limit", self.memory_limit, None)
         _check_whole("max_plans", self.max_plans, None)
         _check_cores(self.cores)
         if self.precision not in PRECISIONS:

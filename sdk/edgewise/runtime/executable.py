@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from time import perf_counter
-from typing import NamedTuple, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
-from edgewise.errors import KERNEL_FAULT, EdgewiseError, InternalError, KernelError
-from edgewise.ir.op import Array
+from edgewise.errors import KERNEL_FAULT, EdgewiseError, KernelError
+from edgewise.ir.op import Array, Call
+from edgewise.ir.reference import outputs as computed
 from edgewise.plan.flat import ABSENT
 from edgewise.plan.plan import Plan
 from edgewise.plan.storage import ARENA, Base, Place
-from edgewise.runtime import memory
+from edgewise.runtime import memory, objects
 from edgewise.runtime.memory import Arena
 from edgewise.runtime.native import STEP_WORDS, Native
+from edgewise.types import TensorType, ValueType
 
 # Do steps ``[first, last)`` of a table: 0, or ``step * 256 + status``.
 RunSteps: TypeAlias = Callable[[int, int, int], int]
@@ -40,6 +43,7 @@ class Executable:
         variables: Arrays of the variables, which never move.
         native: The kernel library.
         run_steps: Runs native steps, with threads as the session has them.
+        call: Runs the functions that its ops have as bodies.
     """
 
     def __init__(
@@ -49,10 +53,12 @@ class Executable:
         variables: Mapping[str, Array],
         native: Native,
         run_steps: RunSteps,
+        call: Call,
     ) -> None:
         arena.reserve(plan.layout.size)
         self.plan = plan
         self._arena, self._variables, self._run_steps = arena, variables, run_steps
+        self._call, self._objects = call, dict[int, Any]()
         self._words = memory.words(len(plan.steps.words))
         self._words[: len(plan.steps.words)] = plan.steps.words
         self._cells = self._words.data
@@ -60,12 +66,9 @@ class Executable:
         self._steps_at = memory.address(self._table)
         self._parts = _parts(plan)
         self._singly = tuple(single for part in self._parts for single in _cut(part))
-        self._inputs: Sequence[Array] = ()
-        self._outputs: Sequence[Array] = ()
-        self._output_types = [
-            (plan.types[number].dims, plan.types[number].dtype.numpy)
-            for number in plan.flat.outputs
-        ]
+        self._inputs: Sequence[Any] = ()
+        self._outputs: list[Any] = []
+        self._empty = [_maker(plan.types[number]) for number in plan.flat.outputs]
         self._at: dict[Base, int] = {}
         for base in plan.steps.addresses:
             self._at[base] = 0
@@ -103,12 +106,14 @@ class Executable:
                 cells[position] += distance
             self._at[base] = address
 
-    def empty_outputs(self) -> list[Array]:
-        """Fresh arrays for all outputs."""
-        return [np.empty(shape, dtype) for shape, dtype in self._output_types]
+    def empty_outputs(self) -> list[Any]:
+        """Fresh arrays for all outputs; None for those that are no arrays."""
+        return [make() for make in self._empty]
 
-    def run(self, inputs: Sequence[Array], outputs: Sequence[Array]) -> None:
+    def run(self, inputs: Sequence[Any], outputs: list[Any]) -> None:
         """Compute ``outputs`` from ``inputs``: contiguous arrays of the plan's types.
+
+        An output that is no array is put into the list.
 
         Raises:
             KernelError: A step stopped; variables are as before the run.
@@ -119,10 +124,10 @@ class Executable:
                 self._do(part)
             self._finish(outputs)
         finally:
-            self._inputs = self._outputs = ()
+            self._detach()
 
     def timed(
-        self, inputs: Sequence[Array], outputs: Sequence[Array], seconds: list[float]
+        self, inputs: Sequence[Any], outputs: list[Any], seconds: list[float]
     ) -> None:
         """Run step by step, adding the time of each node to ``seconds``."""
         self._attach(inputs, outputs)
@@ -136,9 +141,13 @@ class Executable:
                 seconds[node] += perf_counter() - start
             self._finish(outputs)
         finally:
-            self._inputs = self._outputs = ()
+            self._detach()
 
-    def _attach(self, inputs: Sequence[Array], outputs: Sequence[Array]) -> None:
+    def _detach(self) -> None:
+        self._inputs, self._outputs = (), []
+        self._objects.clear()
+
+    def _attach(self, inputs: Sequence[Any], outputs: list[Any]) -> None:
         if self._at.get(ARENA, self._arena.base) != self._arena.base:
             self._move(ARENA, self._arena.base)
         self._inputs, self._outputs = inputs, outputs
@@ -167,41 +176,51 @@ class Executable:
             None if number == ABSENT else self.value(number)
             for number in plan.flat.reads[index]
         ]
+        numbers = plan.flat.writes[index]
+        types = tuple([plan.types[number] for number in numbers])
         try:
-            results = op.reference(*inputs)
-        except EdgewiseError:
+            results = computed(op, inputs, types, self._call)
+        except EdgewiseError as error:
+            if isinstance(error, KernelError) and not error.node:
+                raise self._stopped(index, error.status) from error
             raise
         except Exception as error:
             raise self._stopped(index, KERNEL_FAULT) from error
-        if not isinstance(results, tuple):
-            results = (results,)
-        for number, result in zip(plan.flat.writes[index], results, strict=True):
-            target = self.value(number)
-            if np.shape(result) != target.shape or result.dtype != target.dtype:
-                raise InternalError(
-                    f"{op.name}: its reference gave {result.dtype}"
-                    f"{list(np.shape(result))}; want {plan.types[number]}"
-                )
-            target[...] = result
+        for number, result in zip(numbers, results, strict=True):
+            base = plan.locations[number][0]
+            if base.place is Place.OBJECT:
+                self._objects[int(base.key)] = objects.own(result)
+            else:
+                self.value(number)[...] = result
 
-    def value(self, number: int) -> Array:
-        """A value's memory, valid during the run."""
+    def value(self, number: int) -> Any:
+        """A value's memory, valid during the run; or the object it is."""
         base, offset = self.plan.locations[number]
         type_ = self.plan.types[number]
+        if not isinstance(type_, TensorType):
+            return self._held(base)
         if base.place is Place.ARENA:
             return memory.view(self._arena.memory, offset, type_)
-        if base.place is Place.INPUT:
-            array = self._inputs[int(base.key)]
-        elif base.place is Place.OUTPUT:
-            array = self._outputs[int(base.key)]
-        else:
-            array = self._fixed(base)
-        return array.reshape(type_.dims)
+        return self._held(base).reshape(type_.dims)
 
-    def _finish(self, outputs: Sequence[Array]) -> None:
+    def _held(self, base: Base) -> Any:
+        """What lies at a base other than the arena."""
+        if base.place is Place.INPUT:
+            return self._inputs[int(base.key)]
+        if base.place is Place.OUTPUT:
+            return self._outputs[int(base.key)]
+        if base.place is Place.OBJECT:
+            return self._objects[int(base.key)]
+        return self._fixed(base)
+
+    def _finish(self, outputs: list[Any]) -> None:
         plan = self.plan
         for position in plan.output_copies:
-            outputs[position][...] = self.value(plan.flat.outputs[position])
+            value = self.value(plan.flat.outputs[position])
+            if outputs[position] is None:
+                outputs[position] = value
+            else:
+                outputs[position][...] = value
         fresh = []
         for key in plan.update_copies:
             number = plan.flat.updates[key]
@@ -211,6 +230,13 @@ class Executable:
             fresh.append((key, source.copy() if aliases else source))
         for key, source in fresh:
             self._variables[key][...] = source
+
+
+def _maker(type_: ValueType) -> Callable[[], Any]:
+    """What makes memory for an output."""
+    if isinstance(type_, TensorType):
+        return partial(np.empty, type_.dims, type_.dtype.numpy)
+    return lambda: None
 
 
 def _parts(plan: Plan) -> tuple[Part, ...]:

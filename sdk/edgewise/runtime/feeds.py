@@ -9,7 +9,8 @@ import numpy as np
 
 from edgewise.errors import DTypeError, ShapeError
 from edgewise.ir.op import Array
-from edgewise.types import TensorType
+from edgewise.runtime import objects
+from edgewise.types import TensorType, ValueType
 
 Shapes = tuple[tuple[int, ...], ...]
 
@@ -22,20 +23,38 @@ class Inputs:
         types: Their types; sizes may be symbols.
     """
 
-    def __init__(self, names: Sequence[str], types: Sequence[TensorType]) -> None:
+    def __init__(self, names: Sequence[str], types: Sequence[ValueType]) -> None:
         self.names = tuple(names)
         self.types = tuple(types)
         self._wanted = tuple(
-            (name, type_.dtype.numpy) for name, type_ in zip(names, types, strict=True)
+            (name, type_.dtype.numpy)
+            for name, type_ in zip(names, types, strict=True)
+            if isinstance(type_, TensorType) and not type_.is_object
         )
+        self._plain = len(self._wanted) == len(self.names)
 
-    def arrays(self, feed: Mapping[str, Any]) -> list[Array]:
-        """The arrays of a feed in order, contiguous, of the right element types.
+    def values(self, feed: Mapping[str, Any]) -> list[Any]:
+        """What a feed holds, in order: arrays are contiguous, of the right elements.
 
         Raises:
             ShapeError: An input is missing, or a name is not an input.
             DTypeError: Element types that do not fit.
         """
+        if self._plain:
+            return self._arrays(feed)
+        self._check_names(feed)
+        pairs = zip(self.names, self.types, strict=True)
+        return [
+            objects.take(name, feed[name], type_, _convert) for name, type_ in pairs
+        ]
+
+    def shapes(self, values: Sequence[Any]) -> Shapes:
+        """Shapes of the inputs; those of what is no array are empty."""
+        if self._plain:
+            return tuple([value.shape for value in values])
+        return tuple([getattr(value, "shape", ()) for value in values])
+
+    def _arrays(self, feed: Mapping[str, Any]) -> list[Array]:
         arrays = []
         try:
             for name, dtype in self._wanted:

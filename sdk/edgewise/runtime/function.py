@@ -4,17 +4,23 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Collection, Mapping
-from typing import NamedTuple
+from typing import Any, NamedTuple, Protocol, TypeAlias
 
 from edgewise.ir.graph import Graph, Input
-from edgewise.ir.op import Array
+from edgewise.ir.op import Array, Call
 from edgewise.ir.sizes import solve
+from edgewise.plan.arena import Layout
 from edgewise.plan.flat import Flat
 from edgewise.plan.plan import make_plan
 from edgewise.runtime.executable import Executable, RunSteps
-from edgewise.runtime.feeds import Inputs, Shapes
+from edgewise.runtime.feeds import Inputs
 from edgewise.runtime.memory import Arena
 from edgewise.runtime.native import Native
+from edgewise.runtime.profile import Row, profile_rows
+from edgewise.runtime.targets import Targets
+
+# Shapes of the inputs, or sizes of all symbols.
+Key: TypeAlias = tuple[Any, ...]
 
 
 class Workspace(NamedTuple):
@@ -25,7 +31,10 @@ class Workspace(NamedTuple):
         threads: Threads of a run.
         run_steps: Runs native steps on them.
         variables: Arrays of the module's variables.
-        arena: Working memory.
+        arena: Working memory; functions that run at one time have one each.
+        limit: Bytes that a plan may take with its outputs.
+        call: Runs functions that are bodies of ops.
+        max_plans: Plans kept for each function.
     """
 
     native: Native
@@ -33,6 +42,30 @@ class Workspace(NamedTuple):
     run_steps: RunSteps
     variables: Mapping[str, Array]
     arena: Arena
+    limit: int
+    call: Call
+    max_plans: int = 1
+
+
+class Runnable(Protocol):
+    """A function that runs, in one piece or in stages."""
+
+    @property
+    def inputs(self) -> Inputs:
+        """What it wants of its caller."""
+
+    @property
+    def layout(self) -> Layout | None:
+        """The largest arena so far; ``None`` before the first plan."""
+
+    def warm(self) -> None:
+        """Plan what is known before any input is."""
+
+    def run(self, values: list[Any], out: Mapping[str, Array] | None) -> list[Any]:
+        """Outputs, in order; those in ``out`` are written there."""
+
+    def profile(self, values: list[Any], runs: int) -> tuple[Row, ...]:
+        """Mean times of every op over some runs after the first."""
 
 
 class Function:
@@ -41,7 +74,6 @@ class Function:
     Args:
         graph: What it computes.
         workspace: Where.
-        max_plans: Plans kept.
         direct: Variables that it may write while it runs.
 
     Attributes:
@@ -50,38 +82,85 @@ class Function:
     """
 
     def __init__(
-        self,
-        graph: Graph,
-        workspace: Workspace,
-        *,
-        max_plans: int = 1,
-        direct: Collection[str] = (),
+        self, graph: Graph, workspace: Workspace, *, direct: Collection[str] = ()
     ) -> None:
         self._graph, self.flat = graph, Flat(graph)
         names = [v.op.key for v in graph.inputs if isinstance(v.op, Input)]
-        self.inputs = Inputs(names, [value.type for value in graph.inputs])
+        self.inputs = Inputs(names, [value.kind for value in graph.inputs])
         self.largest: Executable | None = None
-        self._workspace, self._max_plans, self._direct = workspace, max_plans, direct
-        self._ready: OrderedDict[Shapes, Executable] = OrderedDict()
+        self._workspace, self._direct = workspace, direct
+        self._ready: OrderedDict[Key, Executable] = OrderedDict()
 
-    def at(self, shapes: Shapes) -> Executable:
+    @property
+    def layout(self) -> Layout | None:
+        """The largest arena so far."""
+        return self.largest.plan.layout if self.largest else None
+
+    def warm(self) -> None:
+        """Plan for the only shapes there can be."""
+        shapes = [getattr(type_, "shape", ()) for type_ in self.inputs.types]
+        if all(type_.is_static for type_ in self.inputs.types):
+            self.at(tuple(shapes))
+
+    def at(self, shapes: Key) -> Executable:
         """The function planned for inputs of these shapes."""
         ready = self._ready.get(shapes)
         if ready is None:
-            return self._plan(shapes)
+            named = dict(zip(self.inputs.names, shapes, strict=True))
+            return self._plan(shapes, solve(self._graph, named))
         self._ready.move_to_end(shapes)
         return ready
 
-    def _plan(self, shapes: Shapes) -> Executable:
-        sizes = solve(self._graph, dict(zip(self.inputs.names, shapes, strict=True)))
+    def where(self, sizes: Mapping[str, int]) -> Executable:
+        """The function planned for these sizes of all its symbols."""
+        key = tuple(sizes.values())
+        ready = self._ready.get(key)
+        if ready is None:
+            return self._plan(key, sizes)
+        self._ready.move_to_end(key)
+        return ready
+
+    def run(self, values: list[Any], out: Mapping[str, Array] | None) -> list[Any]:
+        """Outputs, in order; those in ``out`` are written there."""
+        ready = self.at(self.inputs.shapes(values))
+        results = ready.empty_outputs()
+        if out is None:
+            ready.run(values, results)
+            return results
+        targets = Targets(self.flat.output_names, results, out, values)
+        ready.run(values, targets.arrays)
+        return targets.finish()
+
+    def profile(self, values: list[Any], runs: int) -> tuple[Row, ...]:
+        """Mean times of every op over some runs after the first."""
+        ready = self.at(self.inputs.shapes(values))
+        results = ready.empty_outputs()
+        ready.run(values, results)
+        seconds = [0.0] * len(ready.plan.ops)
+        for _ in range(runs):
+            ready.timed(values, results, seconds)
+        return profile_rows(ready.plan, [total / runs for total in seconds])
+
+    def _plan(self, key: Key, sizes: Mapping[str, int]) -> Executable:
         space = self._workspace
-        plan = make_plan(self.flat, sizes, workers=space.threads, direct=self._direct)
+        plan = make_plan(
+            self.flat,
+            sizes,
+            workers=space.threads,
+            direct=self._direct,
+            limit=space.limit,
+        )
         ready = Executable(
-            plan, space.arena, space.variables, space.native, space.run_steps
+            plan,
+            space.arena,
+            space.variables,
+            space.native,
+            space.run_steps,
+            space.call,
         )
         _log(tuple(segment.reason for segment in plan.segments if segment.reason))
-        self._ready[shapes] = ready
-        if len(self._ready) > self._max_plans:
+        self._ready[key] = ready
+        if len(self._ready) > space.max_plans:
             self._ready.popitem(last=False)
         if self.largest is None or plan.layout.size > self.largest.plan.layout.size:
             self.largest = ready

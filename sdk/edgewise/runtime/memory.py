@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import os
 from typing import NamedTuple
 
 import numpy as np
@@ -27,6 +28,11 @@ class MemoryReport(NamedTuple):
     arena_bytes: int
     lower_bound_bytes: int
     weights_bytes: int
+
+
+def share_of_machine() -> int:
+    """Half of the bytes of the machine's memory: more would push out all else."""
+    return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // 2
 
 
 def address(array: Array) -> int:

@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 from edgewise.plan.flat import ABSENT
 from edgewise.plan.plan import Plan
+from edgewise.types import TensorType, ValueType
 
 
 class Row(NamedTuple):
@@ -97,6 +98,13 @@ class Profile(NamedTuple):
         Path(path).write_text(json.dumps({"traceEvents": events}), encoding="utf-8")
 
 
+def precision(type_: ValueType) -> str:
+    """How a row names what an op makes."""
+    if not isinstance(type_, TensorType):
+        return str(type_)
+    return "string" if type_.is_object else str(type_.dtype.numpy)
+
+
 def profile_rows(plan: Plan, seconds: Sequence[float]) -> tuple[Row, ...]:
     """Rows of a plan's nodes; views, which are no work, have none."""
     rows = []
@@ -111,7 +119,7 @@ def profile_rows(plan: Plan, seconds: Sequence[float]) -> tuple[Row, ...]:
                     op=node.op.name,
                     name=node.label,
                     kernel="+".join(dict.fromkeys(symbols)) or None,
-                    precision=str(plan.types[plan.flat.writes[index][0]].dtype.numpy),
+                    precision=precision(plan.types[plan.flat.writes[index][0]]),
                     seconds=seconds[index],
                     bytes=sum(plan.types[n].bytes for n in values if n != ABSENT),
                 )

@@ -13,17 +13,20 @@ from typing import Any, Protocol, Self, TypeAlias
 from edgewise import _env
 from edgewise.errors import ConfigError, DelegateError, ShapeError
 from edgewise.format.read import read
+from edgewise.ir.bodies import reachable
 from edgewise.ir.module import Module
 from edgewise.ir.op import Array
-from edgewise.runtime import library, pool, topology
+from edgewise.ir.reference import NO_BODIES
+from edgewise.runtime import library, objects, pool, topology
+from edgewise.runtime.bodies import Bodies, runnable
 from edgewise.runtime.config import SessionConfig
 from edgewise.runtime.executable import RunSteps
-from edgewise.runtime.function import Function, Workspace
-from edgewise.runtime.memory import Arena, MemoryReport
+from edgewise.runtime.function import Function, Runnable, Workspace
+from edgewise.runtime.memory import Arena, MemoryReport, share_of_machine
 from edgewise.runtime.native import Native
-from edgewise.runtime.profile import Profile, profile_rows
-from edgewise.runtime.targets import Targets
-from edgewise.runtime.variables import derived, open_variables
+from edgewise.runtime.profile import Profile
+from edgewise.runtime.variables import constant_bytes, derived, open_variables
+from edgewise.types import TensorType
 
 Feed: TypeAlias = Mapping[str, Any]
 INFER, PREPARE = "infer", "prepare"
@@ -64,15 +67,20 @@ class Session:
         module = read(model) if isinstance(model, str | os.PathLike) else model.module
         space = _workspace(module, config)
         self._turn = _Turn()
-        self._function: Function | None = Function(
-            module.functions[INFER], space, max_plans=config.max_plans
+        graph = module.functions[INFER]
+        self._bodies = Bodies(module.functions, space)
+        self._function: Runnable | None = runnable(
+            graph, space._replace(call=self._bodies)
         )
-        self._names = self._function.flat.output_names
-        self._weights_bytes = sum(a.nbytes for a in space.variables.values())
-        if all(type_.is_static for type_ in self._function.inputs.types):
-            self._function.at(
-                tuple(type_.dims for type_ in self._function.inputs.types)
-            )
+        self._names = graph.output_names
+        # Within, lists share arrays with inputs and constants; the caller's must not.
+        self._lists = [
+            position
+            for position, value in enumerate(graph.outputs)
+            if not isinstance(value.kind, TensorType)
+        ]
+        self._module, self._variables = module, space.variables
+        self._function.warm()
         weakref.finalize(self, self._turn.end)
 
     def run(
@@ -94,16 +102,11 @@ class Session:
             KernelError: The model stopped, as for an index out of range.
         """
         function = self._open()
-        arrays = function.inputs.arrays(feed)
+        values = function.inputs.values(feed)
         with self._turn.lock:
-            ready = function.at(tuple([array.shape for array in arrays]))
-            if out is None:
-                results = ready.empty_outputs()
-                ready.run(arrays, results)
-            else:
-                targets = Targets(self._names, ready.empty_outputs(), out, arrays)
-                ready.run(arrays, targets.arrays)
-                results = targets.finish()
+            results = function.run(values, out)
+        for position in self._lists:
+            results[position] = objects.copy(results[position])
         return dict(zip(self._names, results, strict=True))
 
     def __call__(self, *inputs: Any) -> Array | tuple[Array, ...]:
@@ -119,33 +122,32 @@ class Session:
         if runs < 1:
             raise ConfigError(f"runs={runs}: want at least 1")
         function = self._open()
-        arrays = function.inputs.arrays(feed)
+        values = function.inputs.values(feed)
         with self._turn.lock:
-            ready = function.at(tuple([array.shape for array in arrays]))
-            results = ready.empty_outputs()
-            ready.run(arrays, results)
-            seconds = [0.0] * len(ready.plan.ops)
-            for _ in range(runs):
-                ready.timed(arrays, results, seconds)
-        means = [total / runs for total in seconds]
-        return Profile(profile_rows(ready.plan, means), runs)
+            return Profile(function.profile(values, runs), runs)
 
     @property
     def memory(self) -> MemoryReport:
-        """Bytes in use; the arena is that of the largest plan so far."""
-        function = self._open()
-        layout = function.largest.plan.layout if function.largest else None
-        constants = function.flat.constant_bytes
+        """Bytes in use; arenas are those of the largest plans so far."""
+        layouts = self._bodies.layouts
+        functions = self._module.functions
+        graphs = [functions[name] for name in reachable(functions, [INFER])]
+        stored = [array.nbytes for array in self._variables.values()]
+        largest = self._open().layout
+        if largest is not None:
+            layouts.append(largest)
         return MemoryReport(
-            arena_bytes=layout.size if layout else 0,
-            lower_bound_bytes=layout.lower_bound if layout else 0,
-            weights_bytes=self._weights_bytes + constants,
+            arena_bytes=sum(layout.size for layout in layouts),
+            lower_bound_bytes=sum(layout.lower_bound for layout in layouts),
+            weights_bytes=sum(stored) + sum(map(constant_bytes, graphs)),
         )
 
     def close(self) -> None:
         """Give memory and threads back; further calls raise ``ConfigError``."""
         with self._turn.lock:
             self._function = None
+            self._bodies.close()
+            self._variables = {}
 
     def __enter__(self) -> Self:
         """The session itself."""
@@ -160,7 +162,7 @@ class Session:
         """Close."""
         self.close()
 
-    def _open(self) -> Function:
+    def _open(self) -> Runnable:
         if self._function is None:
             raise ConfigError("the session is closed; make another one")
         return self._function
@@ -217,14 +219,23 @@ def _workspace(module: Module, config: SessionConfig) -> Workspace:
     """Memory and threads of a session, the derived variables computed."""
     native = library.load()
     threads, run_steps = _team(native, config)
-    functions = [name for name in (PREPARE, INFER) if name in module.functions]
-    arrays = open_variables(module, functions)
-    space = Workspace(native, threads, run_steps, arrays, Arena(config.arena_limit))
+    roots = [name for name in (PREPARE, INFER) if name in module.functions]
+    arrays = open_variables(module, reachable(module.functions, roots))
+    space = Workspace(
+        native,
+        threads,
+        run_steps,
+        arrays,
+        Arena(config.arena_limit),
+        config.memory_limit or share_of_machine(),
+        NO_BODIES,
+        config.max_plans,
+    )
     if PREPARE in module.functions:
         # In memory of its own: what packing needs once, no run needs again.
         once = space._replace(arena=Arena())
         prepare = Function(module.functions[PREPARE], once, direct=derived(module))
-        prepare.at(()).run((), ())
+        prepare.run([], None)
     return space
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 import numpy as np
 
@@ -15,7 +16,8 @@ class Targets:
 
     Args:
         names: Names of all outputs.
-        fresh: Our own arrays for all outputs, of the right types.
+        fresh: Our own arrays for all outputs, of the right types; no array where an
+            output is none.
         out: The caller's arrays, by output name.
         inputs: What the run reads; a target that overlaps one is written at the end.
 
@@ -26,16 +28,16 @@ class Targets:
     def __init__(
         self,
         names: Sequence[str],
-        fresh: Sequence[Array],
+        fresh: Sequence[Any],
         out: Mapping[str, Array],
-        inputs: Sequence[Array],
+        inputs: Sequence[Any],
     ) -> None:
         unknown = [name for name in out if name not in names]
         if unknown:
             raise ShapeError(f"{unknown[0]!r} is not an output; want some of {names}")
-        self.arrays = list(fresh)
+        self.arrays, self._fresh = list(fresh), tuple(fresh)
         self._given = [out.get(name) for name in names]
-        taken = list(inputs)
+        taken = [array for array in inputs if isinstance(array, np.ndarray)]
         for position, given in enumerate(self._given):
             if given is None:
                 continue
@@ -45,7 +47,12 @@ class Targets:
                 self.arrays[position] = given
             taken.append(given)
 
-    def finish(self) -> list[Array]:
+    def copied(self) -> list[Any]:
+        """All outputs, where those of our own are filled already."""
+        self.arrays = list(self._fresh)
+        return self.finish()
+
+    def finish(self) -> list[Any]:
         """Copy what could not be written directly; all outputs."""
         results = []
         for array, given in zip(self.arrays, self._given, strict=True):
@@ -55,7 +62,9 @@ class Targets:
         return results
 
 
-def _check(name: str, given: object, wanted: Array) -> None:
+def _check(name: str, given: object, wanted: Any) -> None:
+    if not isinstance(wanted, np.ndarray):
+        raise DTypeError(f"out[{name!r}]: this output is no tensor; leave it out")
     want = f"want a writable array {wanted.dtype}{list(wanted.shape)}"
     if not isinstance(given, np.ndarray) or given.dtype != wanted.dtype:
         kind = getattr(given, "dtype", type(given).__name__)

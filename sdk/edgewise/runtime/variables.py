@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 
 import numpy as np
 
 from edgewise.errors import InternalError
-from edgewise.ir.graph import Variable
+from edgewise.ir.graph import Constant, Graph, Variable
 from edgewise.ir.module import Module, Role, VariableInfo
 from edgewise.ir.op import Array
 from edgewise.runtime import memory
@@ -59,6 +59,8 @@ def _borrowed(info: VariableInfo) -> Array:
     return memory.zeros(info.type)
 
 
-def total_bytes(arrays: Mapping[str, Array]) -> int:
-    """Bytes of all arrays."""
-    return sum(array.nbytes for array in arrays.values())
+def constant_bytes(graph: Graph) -> int:
+    """Bytes of all constants of a graph."""
+    return sum(
+        node.op.array.nbytes for node in graph.nodes() if isinstance(node.op, Constant)
+    )
