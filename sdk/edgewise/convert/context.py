@@ -99,6 +99,13 @@ class OpContext:
         array = self.world.sizes.known(self[index])
         return None if array is None else tuple(array.reshape(-1).tolist())
 
+    def late(self, index: int, since: int) -> bool:
+        """Whether input ``index``, there from ``since`` on, is for a run to know."""
+        if self.opset < since or self.optional(index) is None:
+            return False
+        known = self.known(index)
+        return known is None or not all(isinstance(size, int) for size in known)
+
     def sizes(self, index: int) -> Shape | None:
         """Input ``index`` as sizes; ``None`` where it is left out.
 

@@ -7,6 +7,8 @@ that ``Reshape`` and its kin get sizes with symbols in place of tensors.
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 
 from edgewise.convert.symbolic_rules import RULES, Unknown, as_dims, objects, quotient
@@ -127,10 +129,9 @@ def _filled(sizes: Shape, shape: tuple[int, ...]) -> Array:
 
 
 def _small(value: Value) -> bool:
-    if not isinstance(value.kind, TensorType):
-        return False
-    elements = value.type.elements
-    return isinstance(elements, int) and elements <= LIMIT
+    kind = value.kind
+    static = isinstance(kind, TensorType) and kind.is_static
+    return static and math.prod(value.type.dims) <= LIMIT
 
 
 def _plain(array: Array, value: Value) -> Array:

@@ -6,11 +6,13 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from edgewise.dims import Dim
 from edgewise.ir.op import Array, Op, Sample
 from edgewise.ops import cases
 from edgewise.ops.checks import (
     INDICES,
     INTEGERS,
+    integers,
     may_equal,
     resolved,
     want,
@@ -162,23 +164,24 @@ class OneHot(Op, name="one_hot"):
     Negative indices count from the end; one out of range makes no element hot.
     """
 
-    depth: int
+    depth: Dim
     axis: int
 
     def infer(self, indices: TensorType, values: TensorType) -> TensorType:
         want(self, (indices,), INTEGERS)
         want_axis(self, self.axis, indices.rank + 1)
         want_shape(self, "values", values, 2)
-        shape = list(indices.shape)
+        shape: list[Dim] = list(indices.shape)
         shape.insert(self.axis, self.depth)
         return values.with_shape(tuple(shape))
 
     def reference(self, indices: Array, values: Array) -> Array:
         index = np.expand_dims(indices.astype(np.int64), self.axis)
-        index = np.where(index < 0, index + self.depth, index)
+        (depth,) = integers(self, (self.depth,))
+        index = np.where(index < 0, index + depth, index)
         shape = [1] * index.ndim
-        shape[self.axis] = self.depth
-        places = np.arange(self.depth).reshape(shape)
+        shape[self.axis] = depth
+        places = np.arange(depth).reshape(shape)
         return np.asarray(np.where(index == places, values[1], values[0]))
 
     @staticmethod

@@ -7,9 +7,10 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from edgewise.dims import Dim
 from edgewise.ir.op import Array, Op, Sample
 from edgewise.ops import cases
-from edgewise.ops.checks import NUMBERS, want, want_axis, wide
+from edgewise.ops.checks import NUMBERS, integers, want, want_axis, wide
 from edgewise.types import DType, TensorType
 
 EQUAL = np.asarray([[1, 3, 3, 2], [2, 2, 2, 2], [5, 1, 1, 5]], "f4")
@@ -130,7 +131,7 @@ class TopK(Op, name="top_k"):
     than any number.
     """
 
-    k: int
+    k: Dim
     axis: int
     largest: bool = True
 
@@ -138,7 +139,8 @@ class TopK(Op, name="top_k"):
         want(self, (x,), NUMBERS)
         want_axis(self, self.axis, x.rank)
         size = x.shape[self.axis]
-        if self.k < 0 or (isinstance(size, int) and self.k > size):
+        left = size - self.k
+        if any(isinstance(count, int) and count < 0 for count in (self.k, left)):
             raise self.refuse((x,), f"at least {self.k} elements along {self.axis}")
         shape = (*x.shape[: self.axis], self.k, *x.shape[self.axis + 1 :])
         return x.with_shape(shape), TensorType(DType.I64, shape)
@@ -150,7 +152,8 @@ class TopK(Op, name="top_k"):
             order = np.flip(x.shape[self.axis] - 1 - back, self.axis)
         else:
             order = np.argsort(x, axis=self.axis, kind="stable")
-        index = np.take(order, np.arange(self.k), axis=self.axis).astype(np.int64)
+        (k,) = integers(self, (self.k,))
+        index = np.take(order, np.arange(k), axis=self.axis).astype(np.int64)
         return np.take_along_axis(x, index, axis=self.axis), index
 
     @staticmethod

@@ -147,7 +147,7 @@ class Slice(Op, name="slice"):
     ) -> None:
         if isinstance(size, int) and size < 0:
             raise self.refuse((x,), f"sizes from 0 on, not {size}")
-        if size == 0:
+        if not isinstance(size, int) or size == 0:
             return
         last = start + (size - 1) * step
         for index in (start, last):

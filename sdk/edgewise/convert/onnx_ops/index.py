@@ -7,12 +7,11 @@ import numpy as np
 from edgewise.convert.context import OpContext
 from edgewise.convert.onnx_ops.pieces import counted, reshaped
 from edgewise.convert.onnx_ops.registry import onnx_op
-from edgewise.dims import Dim, ceildiv
+from edgewise.dims import Dim
 from edgewise.ir.graph import Value
-from edgewise.ir.op import Array
-from edgewise.ops.binary import Add, Mul, Sub
+from edgewise.ops.binary import Sub
 from edgewise.ops.choose import Cast, Where
-from edgewise.ops.create import Arange, Fill
+from edgewise.ops.create import Fill
 from edgewise.ops.index import Gather, GatherElements, GatherNd, OneHot, Triangle
 from edgewise.ops.logic import GreaterEqual, LessEqual
 from edgewise.ops.scatter import ScatterElements, ScatterNd
@@ -57,44 +56,11 @@ def _constant_of_shape(ctx: OpContext) -> Value:
     return ctx.emit(Fill(shape), ctx.constant(array.reshape(())))
 
 
-@onnx_op("Range", since=11)
-def _range(ctx: OpContext) -> Value:
-    dtype = ctx[0].type.dtype
-    if not dtype.is_integer:
-        return _float_range(ctx)
-    start, end, step = (_one(ctx, index) for index in range(3))
-    stride = ctx.whole(step)
-    if stride == 0:
-        raise ctx.malformed("its step is 0")
-    count = ceildiv(end - start, stride)
-    if isinstance(count, int):
-        count = max(count, 0)
-    numbers = ctx.emit(Arange(start, count, stride))
-    return numbers if dtype is DType.I64 else ctx.emit(Cast(dtype.value), numbers)
-
-
 def _one(ctx: OpContext, index: int) -> Dim:
     sizes = ctx.sizes(index)
     if sizes is None or len(sizes) != 1:
         raise ctx.malformed(f"its input {index} is not one number")
     return sizes[0]
-
-
-def _float_range(ctx: OpContext) -> Value:
-    start, end, step = (_number(ctx, index) for index in range(3))
-    if step == 0:
-        raise ctx.malformed("its step is 0")
-    count = max(int(np.ceil((end - start) / step)), 0)
-    kind = ctx[0].type.dtype.value
-    steps = ctx.emit(Cast(kind), ctx.emit(Arange(0, count, 1)))
-    return ctx.emit(Add(), ctx.emit(Mul(), steps, ctx[2]), ctx[0])
-
-
-def _number(ctx: OpContext, index: int) -> float:
-    array: Array | None = ctx.fixed(index)
-    if array is None or array.size != 1:
-        raise ctx.malformed(f"its input {index} is not one number")
-    return float(array.reshape(()))
 
 
 @onnx_op("EyeLike", since=9)
@@ -149,7 +115,7 @@ def _one_hot(ctx: OpContext) -> Value:
     indices, values = ctx[0], ctx[2]
     if not indices.type.dtype.is_integer:
         indices = ctx.emit(Cast(DType.I64.value), indices)
-    depth = ctx.whole(_one(ctx, 1))
+    depth = _one(ctx, 1)
     axis = ctx.axis(indices.type.rank + 1, -1)
     return ctx.emit(OneHot(depth, axis), indices, values)
 

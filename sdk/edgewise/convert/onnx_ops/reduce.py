@@ -89,10 +89,10 @@ def _top_k(ctx: OpContext) -> tuple[Value, ...]:
     if ctx.opset < 10:
         count = ctx.attribute("k")
     else:
-        given = ctx.integers(1)
+        given = ctx.sizes(1)
         count = given[0] if given and len(given) == 1 else None
     if count is None:
         raise ctx.malformed("k is not one number")
     axis = ctx.axis(ctx[0].type.rank, -1)
     largest = bool(ctx.attribute("largest", 1))
-    return ctx.emit_all(TopK(int(count), axis, largest), ctx[0])
+    return ctx.emit_all(TopK(count, axis, largest), ctx[0])

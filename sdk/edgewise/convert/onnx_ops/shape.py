@@ -3,6 +3,12 @@
 from __future__ import annotations
 
 from edgewise.convert.context import OpContext
+from edgewise.convert.onnx_ops.late import (
+    expand_target,
+    reshape_target,
+    squeezed,
+    unsqueezed,
+)
 from edgewise.convert.onnx_ops.registry import onnx_op
 from edgewise.dims import Dim, Shape, floordiv, product
 from edgewise.ir.graph import Value
@@ -25,11 +31,15 @@ def _size(ctx: OpContext) -> Value:
 @onnx_op("Reshape")
 def _reshape(ctx: OpContext) -> Value:
     ctx.ignore("consumed_inputs")
-    given = ctx.attribute("shape") if ctx.opset < 5 else ctx.sizes(1)
-    if given is None:
-        raise ctx.malformed("its shape is missing")
     keep_zero = bool(ctx.attribute("allowzero", 0))
-    return ctx.emit(Reshape(_target(ctx, tuple(given), keep_zero)), ctx[0])
+    given = ctx.attribute("shape") if ctx.opset < 5 else ctx.known(1)
+    if given is not None:
+        target = _target(ctx, tuple(given), keep_zero)
+    elif ctx.opset < 5:
+        raise ctx.malformed("its shape is missing")
+    else:
+        target = reshape_target(ctx, keep_zero)
+    return ctx.emit(Reshape(target), ctx[0])
 
 
 def _target(ctx: OpContext, given: Shape, keep_zero: bool) -> Shape:
@@ -65,6 +75,8 @@ def _flatten(ctx: OpContext) -> Value:
 @onnx_op("Squeeze")
 def _squeeze(ctx: OpContext) -> Value:
     shape = ctx[0].type.shape
+    if ctx.late(1, 13):
+        return squeezed(ctx)
     axes = ctx.axes(len(shape), 1, 13)
     if axes is None:
         axes = tuple(axis for axis, size in enumerate(shape) if size == 1)
@@ -78,6 +90,8 @@ def _squeeze(ctx: OpContext) -> Value:
 @onnx_op("Unsqueeze")
 def _unsqueeze(ctx: OpContext) -> Value:
     shape = ctx[0].type.shape
+    if ctx.late(1, 13):
+        return unsqueezed(ctx)
     given = ctx.attribute("axes") if ctx.opset < 13 else ctx.integers(1)
     if given is None:
         raise ctx.malformed("its axes are missing")
@@ -109,9 +123,9 @@ def _concat(ctx: OpContext) -> Value:
 
 @onnx_op("Expand", since=8)
 def _expand(ctx: OpContext) -> Value:
-    shape = ctx.sizes(1)
+    shape = ctx.known(1)
     if shape is None:
-        raise ctx.malformed("its shape is missing")
+        return ctx.emit(Expand(expand_target(ctx)), ctx[0])
     for size in shape:
         if isinstance(size, int) and size < 0:
             raise ctx.malformed(f"its target {list(shape)} has a negative size")
@@ -130,9 +144,7 @@ def _tile(ctx: OpContext) -> Value:
 def _depth_to_space(ctx: OpContext) -> Value:
     n, c, h, w = _image(ctx)
     b = _block(ctx)
-    mode = ctx.attribute("mode", "DCR")
-    if mode not in ("DCR", "CRD"):
-        raise ctx.malformed(f"mode={mode!r}; want DCR or CRD")
+    mode = _mode(ctx)
     deep = floordiv(c, b * b)
     split: Shape = (n, deep, b, b, h, w)
     axes = (0, 1, 4, 2, 5, 3)
@@ -148,8 +160,16 @@ def _space_to_depth(ctx: OpContext) -> Value:
     b = _block(ctx)
     rows, columns = floordiv(h, b), floordiv(w, b)
     parts = ctx.emit(Reshape((n, c, rows, b, columns, b)), ctx[0])
-    parts = ctx.emit(Transpose((0, 3, 5, 1, 2, 4)), parts)
+    axes = (0, 3, 5, 1, 2, 4) if _mode(ctx) == "DCR" else (0, 1, 3, 5, 2, 4)
+    parts = ctx.emit(Transpose(axes), parts)
     return ctx.emit(Reshape((n, c * b * b, rows, columns)), parts)
+
+
+def _mode(ctx: OpContext) -> str:
+    mode = str(ctx.attribute("mode", "DCR"))
+    if mode not in ("DCR", "CRD"):
+        raise ctx.malformed(f"mode={mode!r}; want DCR or CRD")
+    return mode
 
 
 def _image(ctx: OpContext) -> Shape:

@@ -1,13 +1,16 @@
-"""ONNX operators that take or add ranges: Slice, Split, Pad."""
+"""ONNX operators that take ranges: Slice and Split."""
 
 from __future__ import annotations
 
+from typing import TypeAlias
+
 from edgewise.convert.context import OpContext
+from edgewise.convert.onnx_ops.late_slices import picked, sliced
 from edgewise.convert.onnx_ops.registry import onnx_op
 from edgewise.convert.symbolic_rules import at_least, clamp
+from edgewise.convert.vectors import Vector
 from edgewise.dims import Dim, Shape, ceildiv, maximum
 from edgewise.ir.graph import Value
-from edgewise.ops.pad import Pad
 from edgewise.ops.shape import Slice
 
 FAR = 2**31 - 1  # exporters write "to the end" as this or more
@@ -16,42 +19,54 @@ FAR = 2**31 - 1  # exporters write "to the end" as this or more
 @onnx_op("Slice")
 def _slice(ctx: OpContext) -> Value:
     rank = ctx[0].type.rank
+    if any(ctx.late(index, 10) for index in (3, 4)):
+        return picked(ctx)
     starts, ends, given, steps = _ranges(ctx)
     axes = tuple(range(len(starts))) if given is None else given
     if not len(starts) == len(ends) == len(axes) == len(steps):
         raise ctx.malformed("its starts, ends, axes and steps differ in number")
-    begins: list[Dim] = [0] * rank
-    sizes, strides = list(ctx[0].type.shape), [1] * rank
     normal = [ctx.normal(axis, rank) for axis in axes]
     if len(set(normal)) != len(normal):
         raise ctx.malformed(f"its axes {list(axes)} repeat one")
-    for axis, start, end, step in zip(normal, starts, ends, steps, strict=True):
-        if step == 0:
-            raise ctx.malformed("its step is 0")
-        begins[axis], sizes[axis] = _range(ctx, sizes[axis], start, end, step)
+    if 0 in steps:
+        raise ctx.malformed("its step is 0")
+    begins: list[Dim] = [0] * rank
+    sizes, strides = list(ctx[0].type.shape), [1] * rank
+    found = [
+        _range(sizes[axis], start, end, step)
+        for axis, start, end, step in zip(normal, starts, ends, steps, strict=True)
+    ]
+    for axis, step, pair in zip(normal, steps, found, strict=True):
+        if pair is None:
+            return sliced(ctx, normal, steps, found)
+        begins[axis], sizes[axis] = pair
         strides[axis] = step
     return ctx.emit(Slice(tuple(begins), tuple(sizes), tuple(strides)), ctx[0])
 
 
+_Bounds: TypeAlias = "tuple[Dim | None, ...]"
+
+
 def _ranges(
     ctx: OpContext,
-) -> tuple[Shape, Shape, tuple[int, ...] | None, tuple[int, ...]]:
+) -> tuple[_Bounds, _Bounds, tuple[int, ...] | None, tuple[int, ...]]:
     if ctx.opset < 10:
         starts, ends = ctx.attribute("starts"), ctx.attribute("ends")
-        axes, steps = ctx.attribute("axes"), None
-    else:
-        starts, ends = ctx.sizes(1), ctx.sizes(2)
-        axes, steps = ctx.integers(3), ctx.integers(4)
-    if starts is None or ends is None:
-        raise ctx.malformed("its starts or ends are missing")
-    return starts, ends, axes, (1,) * len(starts) if steps is None else steps
+        if starts is None or ends is None:
+            raise ctx.malformed("its starts or ends are missing")
+        return starts, ends, ctx.attribute("axes"), (1,) * len(starts)
+    starts, ends = (tuple(Vector.input(ctx, index).known) for index in (1, 2))
+    steps = ctx.integers(4)
+    return starts, ends, ctx.integers(3), steps or (1,) * len(starts)
 
 
 def _range(
-    ctx: OpContext, size: Dim, start: Dim, end: Dim, step: int
-) -> tuple[Dim, Dim]:
-    """First index and number of elements, as ONNX clamps them."""
-    start, end = _from_front(ctx, start, size), _from_front(ctx, end, size)
+    size: Dim, start: Dim | None, end: Dim | None, step: int
+) -> tuple[Dim, Dim] | None:
+    """First index and number of elements as ONNX clamps them; ``None``: a run knows."""
+    start, end = _from_front(start, size), _from_front(end, size)
+    if start is None or end is None:
+        return None
     if step > 0:
         start, end = clamp(start, 0, size), clamp(end, 0, size)
         length = ceildiv(end - start, step)
@@ -61,8 +76,10 @@ def _range(
     return start, length if at_least(length, 0) else maximum(length, 0)
 
 
-def _from_front(ctx: OpContext, index: Dim, size: Dim) -> Dim:
-    if isinstance(index, int):
+def _from_front(index: Dim | None, size: Dim) -> Dim | None:
+    if index is None or isinstance(index, int):
+        if index is None:
+            return None
         if index >= FAR:
             return size
         if index <= -FAR:
@@ -72,9 +89,7 @@ def _from_front(ctx: OpContext, index: Dim, size: Dim) -> Dim:
         return index
     if at_least(-1, index):
         return index + size
-    raise ctx.unsupported(
-        f"starts or ends at {index}, of unknown sign", "give fixed input_shapes"
-    )
+    return None
 
 
 @onnx_op("Split")
@@ -108,43 +123,3 @@ def _even_parts(ctx: OpContext, size: Dim) -> Shape:
     if ctx.opset < 18 and each * count != size:
         raise ctx.malformed(f"{size} does not split into {count} equal parts")
     return (*(each,) * (count - 1), size - each * (count - 1))
-
-
-@onnx_op("Pad")
-def _pad(ctx: OpContext) -> Value:
-    x = ctx[0]
-    mode = ctx.attribute("mode", "constant")
-    if mode not in ("constant", "reflect", "edge", "wrap"):
-        raise ctx.malformed(f"mode={mode!r}")
-    pads, value = _amounts(ctx)
-    if len(pads) != 2 * x.type.rank:
-        raise ctx.malformed(f"its pads {list(pads)} do not fit {x.type}")
-    return ctx.emit(Pad(pads, mode, value), x)
-
-
-def _amounts(ctx: OpContext) -> tuple[Shape, float]:
-    if ctx.opset < 11:
-        pads = ctx.attribute("paddings" if ctx.opset < 2 else "pads")
-        if pads is None:
-            raise ctx.malformed("its pads are missing")
-        return tuple(pads), float(ctx.attribute("value", 0.0))
-    sizes, value = ctx.sizes(1), ctx.fixed(2)
-    if sizes is None:
-        raise ctx.malformed("its pads are missing")
-    number = 0.0 if value is None else float(value.reshape(()))
-    axes = ctx.integers(3)
-    if axes is None:
-        return sizes, number
-    return _spread(ctx, sizes, axes), number
-
-
-def _spread(ctx: OpContext, sizes: Shape, axes: tuple[int, ...]) -> Shape:
-    rank = ctx[0].type.rank
-    if len(sizes) != 2 * len(axes):
-        raise ctx.malformed(f"its pads {list(sizes)} do not fit {len(axes)} axes")
-    pads: list[Dim] = [0] * (2 * rank)
-    for position, axis in enumerate(axes):
-        normal = ctx.normal(axis, rank)
-        pads[normal] = sizes[position]
-        pads[rank + normal] = sizes[len(axes) + position]
-    return tuple(pads)
