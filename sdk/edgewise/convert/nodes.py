@@ -26,7 +26,7 @@ from edgewise.errors import DTypeError, ShapeError, UnsupportedOpError
 from edgewise.ir.graph import Value
 from edgewise.types import ValueType
 
-MAX_DEPTH = 64  # graphs within graphs and functions
+MAX_DEPTH = 32  # graphs within graphs and functions
 MAX_EXPANDED = 200_000  # nodes that functions and nested graphs may bring
 
 

@@ -7,6 +7,7 @@ from edgewise.convert.inputs import graph_inputs
 from edgewise.convert.nodes import Nodes
 from edgewise.convert.scope import Growing, Scope
 from edgewise.convert.source import Parsed, Source, opset, read, versions
+from edgewise.ir.bodies import reachable
 from edgewise.ir.graph import Graph
 from edgewise.ir.module import Module
 
@@ -34,7 +35,9 @@ def import_module(source: Source, config: ConvertConfig | None = None) -> Module
     outputs = tuple(nodes.output(scope, name) for name in names)
     inputs = tuple(growing.inputs.values())
     infer = Graph(inputs, outputs, names, {}, tuple(growing.binders))
-    functions = {"infer": infer, **world.functions}
+    made = {"infer": infer, **world.functions}
+    # A body that was imported again, for wider types, left those within it behind.
+    functions = {name: made[name] for name in reachable(made, ["infer"])}
     used = world.weights.used(list(functions.values()))
     return Module(functions, used, _metadata(parsed))
 

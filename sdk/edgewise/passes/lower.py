@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from edgewise.errors import InternalError
 from edgewise.ir.graph import (
@@ -39,10 +39,14 @@ SMALL = 4096  # elements, of which growth does not matter
 def lower(module: Module) -> tuple[Module, Counter[str]]:
     """The module with packed parameters and a function ``prepare``."""
     done: Counter[str] = Counter()
-    graph = _pack_constants(module.functions["infer"], done)
-    graph, variables = _pack_variables(graph, module.variables, done)
-    graph, derived = _derive(graph, set(variables))
-    functions = {**module.functions, "infer": graph}
+    functions = {
+        name: _pack_constants(graph, done) for name, graph in module.functions.items()
+    }
+    functions, variables = _pack_variables(functions, module.variables, done)
+    derived: dict[str, Value] = {}
+    for name, graph in functions.items():
+        functions[name], found = _derive(graph, {*variables, *derived})
+        derived |= found
     if derived:
         done["derived"] = len(derived)
         functions["prepare"] = Graph((), (), (), derived)
@@ -68,9 +72,11 @@ def _pack_constants(graph: Graph, done: Counter[str]) -> Graph:
 
 
 def _pack_variables(
-    graph: Graph, variables: dict[str, VariableInfo], done: Counter[str]
-) -> tuple[Graph, dict[str, VariableInfo]]:
-    packings = _packings(graph)
+    functions: dict[str, Graph],
+    variables: dict[str, VariableInfo],
+    done: Counter[str],
+) -> tuple[dict[str, Graph], dict[str, VariableInfo]]:
+    packings = _packings(functions.values())
     changed = dict(variables)
     for key, op in packings.items():
         info = changed[key]
@@ -93,30 +99,38 @@ def _pack_variables(
                 return (variable_value(op.key, changed[op.key].type),)
         return with_inputs(node, inputs)
 
-    return graph.rebuild(visit), changed
+    rebuilt = {name: graph.rebuild(visit) for name, graph in functions.items()}
+    return rebuilt, changed
 
 
-def _packings(graph: Graph) -> dict[str, Op]:
-    """The pack op of each variable that nothing reads but that one op.
+def _packings(graphs: Iterable[Graph]) -> dict[str, Op]:
+    """The pack op of each variable that nothing in any graph reads but that one op.
 
     Where readers differ (tied weights), the variable stays as it is and the packed
     forms are derived: the file holds it once.
     """
     found: dict[str, set[Op | None]] = {}
-    for node in graph.nodes():
-        for value in node.inputs:
-            if value is not None and isinstance(value.op, Variable):
-                op = node.op if isinstance(node.op, PACKS) else None
-                found.setdefault(value.op.key, set()).add(op)
-    for value in graph.roots:
-        if isinstance(value.op, Variable):
-            found.setdefault(value.op.key, set()).add(None)
+    for graph in graphs:
+        for value, op in _reads(graph):
+            if isinstance(value.op, Variable):
+                packing = op if isinstance(op, PACKS) else None
+                found.setdefault(value.op.key, set()).add(packing)
     packings: dict[str, Op] = {}
     for key, ops in found.items():
         first = ops.pop()
         if first is not None and not ops:
             packings[key] = first
     return packings
+
+
+def _reads(graph: Graph) -> Iterator[tuple[Value, Op | None]]:
+    """Every value that is read, and the op that reads it; none for the outside."""
+    for node in graph.nodes():
+        for value in node.inputs:
+            if value is not None:
+                yield value, node.op
+    for value in graph.roots:
+        yield value, None
 
 
 def _derive(graph: Graph, taken: set[str]) -> tuple[Graph, dict[str, Value]]:

@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Protocol, TypeAlias
 
+from edgewise.ir.bodies import reachable
 from edgewise.ir.graph import Graph
 from edgewise.ir.module import Module
 from edgewise.passes import canonical, fuse, fuse_pad, recognise, recognise_norm
@@ -65,11 +66,16 @@ def optimise(
 ) -> tuple[Module, tuple[PassReport, ...]]:
     """The module after all passes that are switched on, and what they did."""
     reports: list[PassReport] = []
-    graph = module.functions["infer"]
+    functions = dict(module.functions)
     for name, run in _order(switches):
-        graph, done = run(graph)
-        reports.append(_report(name, done))
-    module = module.with_function("infer", graph)
+        total: Counter[str] = Counter()
+        for key, graph in functions.items():
+            functions[key], done = run(graph)
+            total += done
+        reports.append(_report(name, total))
+    # What nothing reads any more may have been all that ran a body.
+    kept = {key: functions[key] for key in reachable(functions, ["infer"])}
+    module = Module(kept, module.variables, module.metadata)
     if switches.lower:
         module, done = lower(module)
         reports.append(_report("lower", done))
