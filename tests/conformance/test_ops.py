@@ -30,7 +30,7 @@ MOVE = {
     "reshape", "transpose", "concat", "slice", "expand", "tile", "pad", "where",
     "gather", "gather_elements", "gather_nd", "scatter_elements", "scatter_nd",
     "one_hot", "fill", "arange", "dim_value", "triangle", "pack_panels", "pack_taps",
-    "equal",
+    "equal", "unique",
 }  # fmt: skip
 
 Types = tuple["TensorType | None", ...]

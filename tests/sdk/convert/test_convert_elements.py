@@ -11,7 +11,7 @@ import onnx
 import pytest
 from onnx import helper
 
-from edgewise.convert import convert_module
+from edgewise.convert import ConvertConfig, convert_module
 from edgewise.errors import DTypeError, UnsupportedOpError
 
 Check = Callable[..., Any]
@@ -212,11 +212,13 @@ def test_the_mask_of_dropout_is_all_true(agree_on_node: Check) -> None:
     agree_on_node("Dropout", INSIDE, outputs=2, opset=12)
 
 
-def test_dropout_in_training_is_refused(build: Check) -> None:
+def test_dropout_in_training_without_a_seed_draws_only_when_asked(build: Check) -> None:
     node = helper.make_node("Dropout", ["x", "ratio", "training"], ["y"], name="drop")
     weights = {"ratio": np.array(0.5, "f4"), "training": np.array(True)}
-    with pytest.raises(UnsupportedOpError, match=r"drop.*training_mode"):
-        convert_module(build([node], {"x": INSIDE}, ["y"], weights=weights))
+    model = build([node], {"x": INSIDE}, ["y"], weights=weights)
+    with pytest.raises(UnsupportedOpError, match=r"drop.*random=True"):
+        convert_module(model)
+    assert convert_module(model, ConvertConfig(random=True)).module.functions
 
 
 def test_operands_of_two_types_are_refused(build: Check) -> None:

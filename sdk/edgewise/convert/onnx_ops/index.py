@@ -74,14 +74,6 @@ def _eye_like(ctx: OpContext) -> Value:
     return ctx.constant(np.eye(rows, columns, offset).astype(dtype.numpy))
 
 
-@onnx_op("NonZero", since=9)
-def _non_zero(ctx: OpContext) -> Value:
-    array = ctx.fixed(0)
-    if array is None:
-        raise ctx.malformed("its input is missing")
-    return ctx.constant(np.array(np.nonzero(np.atleast_1d(array)), np.int64))
-
-
 @onnx_op("Gather")
 def _gather(ctx: OpContext) -> Value:
     return ctx.emit(Gather(ctx.axis(ctx[0].type.rank, 0)), ctx[0], ctx[1])
