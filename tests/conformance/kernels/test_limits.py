@@ -183,7 +183,18 @@ def exact(kernel: Op, name: str, x: Array) -> Array:
     return np.asarray(kernel.reference(x))
 
 
+# Rare, or no work beside what follows: these run by their references.
+BY_REFERENCE = """
+affine_grid bit_cast conv_integer count_ngrams cumprod deform_conv det dft
+fold_columns grid_sample matmul_integer max_pool_places max_roi_pool mel_weights
+non_max_suppression non_zero permute random_normal random_uniform read_dims
+regex_full_match requantize resize roi_align string_concat string_normalize
+string_split unique
+"""
+
+
 def test_ops_without_any_kernel_are_known() -> None:
     """A new op without a kernel runs as slow as its reference: that is a decision."""
-    missing = {name for name in OPS if name not in KERNELS}
-    assert missing - {"input", "variable", "constant"} == set()
+    leaves = {"input", "variable", "constant"}
+    missing = {name for name in OPS if name not in KERNELS and not OPS[name].objects}
+    assert missing - leaves == {*BY_REFERENCE.split()}
