@@ -11,7 +11,14 @@ from edgewise.ir.graph import Graph
 from edgewise.ir.module import Module, Role, VariableInfo
 from edgewise.ir.op import Array
 from edgewise.summary import summary
-from edgewise.types import DType, TensorType
+from edgewise.types import (
+    DType,
+    OptionalType,
+    SequenceType,
+    TensorType,
+    Unranked,
+    ValueType,
+)
 
 __all__ = ["Model", "TensorInfo", "check", "load"]
 
@@ -25,11 +32,14 @@ class TensorInfo(NamedTuple):
         name: Its name in the source model.
         dtype: Its element type.
         shape: Its sizes; a text (``N``, ``2*T + 1``) where only a run knows.
+        form: ``tensor``; or ``sequence``, ``optional`` or ``optional sequence``, of
+            which the rest then says what it holds.
     """
 
     name: str
     dtype: DType
     shape: tuple[int | str, ...]
+    form: str = "tensor"
 
 
 @runtime_checkable
@@ -63,14 +73,14 @@ class Model:
     def inputs(self) -> tuple[TensorInfo, ...]:
         """What a run takes."""
         values = self._infer.inputs
-        return tuple(_info(value.node.label, value.type) for value in values)
+        return tuple(_info(value.node.label, value.kind) for value in values)
 
     @property
     def outputs(self) -> tuple[TensorInfo, ...]:
         """What a run gives."""
         graph = self._infer
         pairs = zip(graph.output_names, graph.outputs, strict=True)
-        return tuple(_info(name, value.type) for name, value in pairs)
+        return tuple(_info(name, value.kind) for name, value in pairs)
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write an ``.ew`` file: whole, or not at all.
@@ -119,9 +129,15 @@ def load(path: str | os.PathLike[str]) -> Model:
     return Model.load(path)
 
 
-def _info(name: str, type_: TensorType) -> TensorInfo:
-    shape = tuple(dim if isinstance(dim, int) else str(dim) for dim in type_.shape)
-    return TensorInfo(name, type_.dtype, shape)
+def _info(name: str, type_: ValueType) -> TensorInfo:
+    forms = []
+    held: ValueType | Unranked = type_
+    while isinstance(held, OptionalType | SequenceType):
+        forms.append("optional" if isinstance(held, OptionalType) else "sequence")
+        held = held.element
+    sizes = () if isinstance(held, Unranked) else held.shape
+    shape = tuple(dim if isinstance(dim, int) else str(dim) for dim in sizes)
+    return TensorInfo(name, held.dtype, shape, " ".join(forms) or "tensor")
 
 
 def _logical(info: VariableInfo) -> Array:

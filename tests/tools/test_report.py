@@ -32,7 +32,7 @@ def test_views_are_no_work_and_kernels_make_one_segment(
     path = tmp_path / "chain.ew"
     chain.save(path)
     (segment,) = report(path).segments
-    assert segment == (True, 3, "")
+    assert segment == (True, 3, "", 1)
 
 
 def test_figures_are_plain(chain: ew.Model, tmp_path: Path) -> None:

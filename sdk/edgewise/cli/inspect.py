@@ -73,9 +73,9 @@ def _show(result: FileReport) -> None:
     )
     sizes = ", ".join(f"{name}={size}" for name, size in result.sizes.items())
     show_table(
-        (f"segment{f' ({sizes})' if sizes else ''}", "ops", "why"),
+        (f"segment{f' ({sizes})' if sizes else ''}", "stage", "ops", "why"),
         [
-            ("native" if s.native else "reference", s.ops, s.reason)
+            ("native" if s.native else "reference", s.stage, s.ops, s.reason)
             for s in result.segments
         ],
     )

@@ -39,7 +39,7 @@ def run(
     Example: edgewise run model.ew --inputs inputs.npz --outputs outputs.npz
     """
     import edgewise
-    from edgewise.tools.inputs import save_arrays
+    from edgewise.tools.inputs import save_arrays, spread
 
     loaded = opened(model, quiet=json)
     arrays = feeds(loaded, inputs, size, seed)
@@ -48,7 +48,7 @@ def run(
         results = session.run(arrays)
     if outputs:
         save_arrays(outputs, results)
-    rows = [_row(name, array) for name, array in results.items()]
+    rows = [_row(name, array) for name, array in spread(results).items()]
     if json:
         show_json({"outputs": rows})
     else:

@@ -55,6 +55,15 @@ class Stage(NamedTuple):
     actions: tuple[Action, ...]
     drops: tuple[int, ...]
 
+    def symbols(self) -> frozenset[str]:
+        """What a plan of the stage needs to know."""
+        found: frozenset[str] = frozenset()
+        for node in self.graph.nodes():
+            found |= type_symbols(node.types)
+            if not isinstance(node.op, Leaf):
+                found |= node.op.symbols()
+        return found
+
 
 class Stages(NamedTuple):
     """A graph in stages.

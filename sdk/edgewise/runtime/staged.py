@@ -9,8 +9,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from edgewise.errors import KERNEL_FAULT, EdgewiseError, InternalError, KernelError
-from edgewise.ir.binders import learn, type_symbols
-from edgewise.ir.graph import Constant, Graph, Input, Leaf, Node, Variable
+from edgewise.ir.binders import learn
+from edgewise.ir.graph import Constant, Graph, Input, Node, Variable
 from edgewise.ir.op import Array
 from edgewise.ir.reference import outputs
 from edgewise.ir.sizes import solve
@@ -64,7 +64,9 @@ class Staged:
             number: _leaf(node, workspace.variables) for number, node in found.leaves
         }
         self._steps = tuple(
-            _Step(stage, Function(stage.graph, workspace), _symbols(stage))
+            _Step(
+                stage, Function(stage.graph, workspace), tuple(sorted(stage.symbols()))
+            )
             for stage in found.stages
         )
 
@@ -191,16 +193,6 @@ def _leaf(node: Node, variables: Mapping[str, Array]) -> Array:
     if isinstance(node.op, Variable):
         return variables[node.op.key]
     raise InternalError(f"{node} is kept between stages, but computed nowhere")
-
-
-def _symbols(stage: Stage) -> tuple[str, ...]:
-    """What a plan of a stage needs to know."""
-    found: set[str] = set()
-    for node in stage.graph.nodes():
-        found |= type_symbols(node.types)
-        if not isinstance(node.op, Leaf):
-            found |= node.op.symbols()
-    return tuple(sorted(found))
 
 
 def _note(

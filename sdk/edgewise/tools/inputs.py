@@ -17,15 +17,17 @@ from edgewise.model import Model, TensorInfo
 from edgewise.types import DType
 
 LARGEST_INDEX = 100
+SEQUENCE = 2  # tensors in a sequence
 
 
 def random_inputs(
     model: Model, *, seed: int = 0, sizes: Mapping[str, int] | None = None
-) -> dict[str, Array]:
+) -> dict[str, Any]:
     """One array for every input: the same seed, the same arrays.
 
-    Floats are standard normal.  Integers are most often indices, so they stay below the
-    smallest table that the model looks anything up in.
+    A sequence gets two, and an optional one.  Floats are standard normal.  Integers are
+    most often indices, so they stay below the smallest table that the model looks
+    anything up in.
 
     Args:
         model: The model to run.
@@ -45,7 +47,7 @@ def random_inputs(
         )
     values = dict.fromkeys(known, 1) | given
     limit = _index_limit(model.module.functions["infer"])
-    return {info.name: _random(info, rng, values, limit) for info in model.inputs}
+    return {info.name: _value(info, rng, values, limit) for info in model.inputs}
 
 
 def load_inputs(path: Path) -> dict[str, Array]:
@@ -60,10 +62,21 @@ def load_inputs(path: Path) -> dict[str, Array]:
         raise ConfigError(f"{path}: not an .npz file of plain arrays") from error
 
 
-def save_arrays(path: Path, arrays: Mapping[str, Array]) -> None:
+def spread(values: Mapping[str, Any]) -> dict[str, Array]:
+    """Arrays alone: those of a sequence as ``name[0]``, …; without what is absent."""
+    arrays: dict[str, Array] = {}
+    for name, value in values.items():
+        if isinstance(value, list):
+            arrays |= {f"{name}[{i}]": array for i, array in enumerate(value)}
+        elif value is not None:
+            arrays[name] = value
+    return arrays
+
+
+def save_arrays(path: Path, values: Mapping[str, Any]) -> None:
     """Write an ``.npz`` file; unlike ``numpy.savez`` it takes every name."""
     with zipfile.ZipFile(path, "w") as archive:
-        for name, array in arrays.items():
+        for name, array in spread(values).items():
             plain = array.astype(str) if array.dtype == object else array
             with archive.open(f"{name}.npy", "w", force_zip64=True) as member:
                 np.lib.format.write_array(member, plain, allow_pickle=False)
@@ -79,6 +92,14 @@ def _read(archive: zipfile.ZipFile, name: str) -> Array:
 def _symbols(info: TensorInfo) -> set[str]:
     texts = (size for size in info.shape if isinstance(size, str))
     return {name for text in texts for name in symbols(parse(text))}
+
+
+def _value(
+    info: TensorInfo, rng: np.random.Generator, values: Mapping[str, int], limit: int
+) -> Any:
+    if info.form.endswith("sequence"):
+        return [_random(info, rng, values, limit) for _ in range(SEQUENCE)]
+    return _random(info, rng, values, limit)
 
 
 def _random(

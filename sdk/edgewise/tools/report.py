@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import NamedTuple
 
-from edgewise.dims import Dim, symbols
+from edgewise.dims import Dim
 from edgewise.format.container import open_file
+from edgewise.ir.binders import type_symbols
 from edgewise.ir.graph import Graph, Leaf
 from edgewise.ir.module import Module
 from edgewise.model import Model, TensorInfo
 from edgewise.plan.flat import Flat
 from edgewise.plan.plan import make_plan
+from edgewise.plan.stages import Stages, cut
 
 
 class FunctionReport(NamedTuple):
@@ -35,11 +37,15 @@ class VariableReport(NamedTuple):
 
 
 class SegmentReport(NamedTuple):
-    """Work that one native call does, or one op that Python does and why."""
+    """Work that one native call does, or one op that Python does and why.
+
+    Stages count from 1; one ends where a run finds sizes that the next needs.
+    """
 
     native: bool
     ops: int
     reason: str
+    stage: int
 
 
 class FileReport(NamedTuple):
@@ -90,7 +96,10 @@ def report(path: Path, sizes: Mapping[str, int] | None = None) -> FileReport:
     contents = open_file(path)
     total = path.stat().st_size
     infer = model.module.functions["infer"]
-    names = {n for v in infer.inputs for dim in v.type.shape for n in symbols(dim)}
+    found = cut(infer)
+    names = type_symbols([value.kind for value in infer.inputs])
+    for stage in found.stages:
+        names |= stage.symbols()
     given = {name: (sizes or {}).get(name, 1) for name in sorted(names)}
     return FileReport(
         bytes=total,
@@ -103,18 +112,20 @@ def report(path: Path, sizes: Mapping[str, int] | None = None) -> FileReport:
         functions={k: _function(g) for k, g in model.module.functions.items()},
         variables=_variables(model.module),
         sizes=given,
-        segments=_segments(infer, dict(given)),
+        segments=tuple(_segments(found, given)),
         metadata=dict(model.module.metadata),
     )
 
 
 def shape_text(info: TensorInfo) -> str:
-    """Element type and shape: ``f32[N, 3, 224, 224]``."""
-    return f"{info.dtype.value}[{', '.join(map(str, info.shape))}]"
+    """Element type and shape: ``f32[N, 3, 224, 224]``, ``sequence f32[any, 3]``."""
+    form = "" if info.form == "tensor" else f"{info.form} "
+    return f"{form}{info.dtype.value}[{', '.join(map(str, info.shape))}]"
 
 
 def _border(info: TensorInfo) -> dict[str, object]:
-    return {"name": info.name, "dtype": info.dtype.value, "shape": list(info.shape)}
+    border = {"name": info.name, "dtype": info.dtype.value, "shape": list(info.shape)}
+    return border if info.form == "tensor" else border | {"form": info.form}
 
 
 def _function(graph: Graph) -> FunctionReport:
@@ -135,9 +146,10 @@ def _variables(module: Module) -> tuple[VariableReport, ...]:
     )
 
 
-def _segments(graph: Graph, sizes: Mapping[str, Dim]) -> tuple[SegmentReport, ...]:
-    plan = make_plan(Flat(graph), sizes)
-    return tuple(
-        SegmentReport(segment.native, len(segment.nodes), segment.reason)
-        for segment in plan.segments
-    )
+def _segments(found: Stages, sizes: Mapping[str, Dim]) -> Iterator[SegmentReport]:
+    for number, stage in enumerate(found.stages, 1):
+        for segment in make_plan(Flat(stage.graph), sizes).segments:
+            nodes = len(segment.nodes)
+            yield SegmentReport(segment.native, nodes, segment.reason, number)
+        for action in stage.actions:
+            yield SegmentReport(False, 1, action.reason, number)
