@@ -62,11 +62,9 @@ class RandomUniform(_Drawn, name="random_uniform"):
         if not self.low < self.high:
             return np.asarray(drawn, dtype)
         # Rounding to a narrower type must not reach the end that is left out.
-        end = np.asarray(self.high, dtype)
+        end, below = np.asarray(self.high, dtype), np.asarray(-np.inf, dtype)
         rounded = np.asarray(drawn, dtype)
-        return np.where(
-            rounded >= end, np.nextafter(end, -np.inf, dtype=dtype), rounded
-        )
+        return np.where(rounded >= end, np.nextafter(end, below), rounded)
 
 
 class RandomNormal(_Drawn, name="random_normal"):
