@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from edgewise.dims import Dim, floordiv, product
+from edgewise.dims import Dim, Expr, floordiv, product
 from edgewise.ir.op import Array, Op, Sample
 from edgewise.ops import cases
 from edgewise.ops.checks import NUMBERS, integers, may_equal, want, wide
@@ -23,7 +23,7 @@ class FoldColumns(Op, name="fold_columns"):
     """
 
     sizes: tuple[Dim, ...]
-    block: tuple[int, ...]
+    block: tuple[Dim, ...]
     strides: tuple[int, ...]
     pads: tuple[int, ...]
     dilations: tuple[int, ...]
@@ -31,21 +31,25 @@ class FoldColumns(Op, name="fold_columns"):
     @property
     def window(self) -> Window:
         """How the windows lie."""
-        return Window(self.block, self.strides, self.pads, self.dilations)
+        block = integers(self, self.block)
+        return Window(block, self.strides, self.pads, self.dilations)
 
     def infer(self, x: TensorType) -> TensorType:
         want(self, (x,), NUMBERS)
-        axes, volume = len(self.sizes), math.prod(self.block)
-        if x.rank != 3 or not axes or volume < 1:
+        axes, volume = len(self.sizes), product(self.block)
+        if x.rank != 3 or not axes or volume == 0 or len(self.block) != axes:
             raise self.refuse((x,), "[N, C * block, count] and a block of 1 or more")
         channels = floordiv(x.shape[1], volume)
+        y = x.with_shape((x.shape[0], channels, *self.sizes))
+        if any(isinstance(size, Expr) for size in self.block):
+            return y
         image = x.with_shape((x.shape[0], *self.sizes, channels))
         counts = self.window.shape(self, image, channels, axes)[1:-1]
         if not may_equal(channels * volume, x.shape[1]):
             raise self.refuse((x,), f"a multiple of {volume} rows")
         if not may_equal(product(counts), x.shape[2]):
             raise self.refuse((x,), f"{product(counts)} blocks")
-        return x.with_shape((x.shape[0], channels, *self.sizes))
+        return y
 
     def reference(self, x: Array) -> Array:
         sizes, axes = integers(self, self.sizes), len(self.sizes)
@@ -57,8 +61,9 @@ class FoldColumns(Op, name="fold_columns"):
                 padded, self.window.reach, self.strides, strict=True
             )
         ]
-        channels, all_ = x.shape[1] // math.prod(self.block), slice(None)
-        blocks = wide(x).reshape(len(x), channels, math.prod(self.block), *counts)
+        volume, all_ = math.prod(self.window.kernel), slice(None)
+        channels = x.shape[1] // volume
+        blocks = wide(x).reshape(len(x), channels, volume, *counts)
         total = np.zeros((len(x), channels, *padded), blocks.dtype)
         with np.errstate(all="ignore"):
             for tap, place in enumerate(self.window.places(tuple(padded))):
@@ -76,7 +81,7 @@ class FoldColumns(Op, name="fold_columns"):
         )
         for *form, count in forms:
             op = FoldColumns(*form)
-            rows = 2 * math.prod(op.block)
+            rows = 2 * math.prod(op.window.kernel)
             yield Sample(op, (cases.floats(2, rows, count),))
             yield Sample(op, (cases.whole(0, rows, count, dtype="int32"),))
         for value, spot in itertools.product((np.nan, np.inf), (0, 2)):

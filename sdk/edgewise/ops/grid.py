@@ -62,7 +62,8 @@ class GridSample(Op, name="grid_sample"):
             place = ((grid + 1) * size - 1) / 2
         if self.mode == "nearest":
             place = np.rint(place)
-        if self.padding == "border":
+        # Between four elements the padding is that of each of them.
+        if self.padding == "border" and self.mode != "cubic":
             return np.asarray(np.clip(place, 0, size - 1))
         return self._reflected(place, size) if self.padding == "reflection" else place
 

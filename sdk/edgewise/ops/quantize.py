@@ -37,6 +37,7 @@ class _Quantised(Op):
     along ``axis`` share one.
     """
 
+    narrow = True
     axis: int = -1
     block: int = 0
 

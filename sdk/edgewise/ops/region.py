@@ -35,7 +35,9 @@ class _Region(Op):
 
     def checked(self, x: Array, rois: Array, images: Array) -> Array:
         """Corners in elements; a region of no image, or endless, stops the run."""
-        corners = rois.astype(np.float64) * self.scale
+        # In single precision, so that as many samples fit a bin as elsewhere.
+        kind = "f8" if rois.dtype == np.float64 else "f4"
+        corners = np.asarray(rois.astype(kind) * np.asarray(self.scale, kind))
         if np.any((images < 0) | (images >= len(x))) or not np.isfinite(corners).all():
             raise stopped(self, INDEX_OUT_OF_RANGE)
         return corners
@@ -61,10 +63,11 @@ class RoiAlign(_Region, name="roi_align"):
         return y
 
     def reference(self, x: Array, rois: Array, images: Array) -> Array:
-        corners = self.checked(x, rois, images) - 0.5 * self.half_pixel
+        corners = self.checked(x, rois, images)
+        corners = corners - corners.dtype.type(0.5 * self.half_pixel)
         y = np.zeros((len(rois), x.shape[1], self.height, self.width), x.dtype)
         with np.errstate(all="ignore"):
-            for n, (x1, y1, x2, y2) in enumerate(corners.tolist()):
+            for n, (x1, y1, x2, y2) in enumerate(corners):
                 image = x[int(images[n])].astype(np.float64)
                 rows = self._taps(y1, y2, self.height, image.shape[1])
                 columns = self._taps(x1, x2, self.width, image.shape[2])
@@ -75,12 +78,12 @@ class RoiAlign(_Region, name="roi_align"):
         self, start: float, end: float, bins: int, size: int
     ) -> tuple[Array, Array]:
         """Elements and weights ``[2 * samples, bins]`` along one axis."""
-        extent = end - start if self.half_pixel else max(end - start, 1.0)
-        count = self.samples_per_bin or max(math.ceil(extent / bins), 0)
+        each = (end - start if self.half_pixel else max(end - start, 1.0)) / bins
+        count = self.samples_per_bin or max(math.ceil(each), 0)
         if count > MOST_SAMPLES:
             raise stopped(self, INDEX_OUT_OF_RANGE)
         inside = (np.arange(count)[:, None] + 0.5) / max(count, 1)
-        place = start + (np.arange(bins) + inside) * (extent / bins)
+        place = start + (np.arange(bins) + inside) * each
         valid = (place >= -1) & (place <= size) & (size > 0)
         place = np.clip(place, 0, max(size - 1, 0))
         low = place.astype(np.int64)

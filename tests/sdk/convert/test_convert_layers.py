@@ -10,7 +10,7 @@ import pytest
 from onnx import helper
 
 from edgewise.convert import convert_module
-from edgewise.errors import ModelFormatError, UnsupportedOpError
+from edgewise.errors import ModelFormatError
 
 Check = Callable[..., Any]
 
@@ -55,7 +55,6 @@ def test_a_convolution_with_a_computed_weight(agree_on_node: Check, f32: Check) 
 @pytest.mark.parametrize(
     ("x", "w", "attributes", "error", "text"),
     [
-        ((1, 2, 4, 4, 4), (3, 2, 1, 1, 1), {}, UnsupportedOpError, "3 spatial axes"),
         ((1, 2, 4, 4), (3, 2, 1, 1), {"group": 0}, ModelFormatError, "0 groups"),
         ((1, 2, 4, 4), (3, 5, 1, 1), {}, ModelFormatError, "groups"),
         ((1, 2, 4, 4), (3, 2, 1), {}, ModelFormatError, "weight"),
@@ -113,12 +112,6 @@ def test_a_pool(x: Any, attributes: Any, agree_on_node: Check, f32: Check) -> No
 
 def test_a_dilated_pool(agree_on_node: Check, f32: Check) -> None:
     agree_on_node("MaxPool", f32(1, 2, 8, 9), kernel_shape=[3, 2], dilations=[2, 3])
-
-
-def test_the_indices_of_a_pool_are_refused(build: Check, f32: Check) -> None:
-    node = helper.make_node("MaxPool", ["x"], ["y", "i"], name="p", kernel_shape=[2, 2])
-    with pytest.raises(UnsupportedOpError, match="output 1"):
-        convert_module(build([node], {"x": f32(1, 1, 4, 4)}, ["y"]))
 
 
 @pytest.mark.parametrize("op", ["GlobalAveragePool", "GlobalMaxPool"])

@@ -1,4 +1,4 @@
-"""Recurrent layers and quantisation give what onnxruntime gives."""
+"""Recurrent layers give what onnxruntime gives."""
 
 from __future__ import annotations
 
@@ -65,38 +65,58 @@ def test_the_other_reset_gate_and_peepholes(agree_on_node: Check, f32: Check) ->
     )
 
 
+LAYERS = [("GRU", 3, 2), ("LSTM", 4, 3), ("RNN", 1, 2)]
+
+
+def layer(f32: Check, gates: int, ways: int = 1) -> tuple[Any, ...]:
+    """Input and weights of 5 steps, 3 sequences, 4 inputs and 3 outputs."""
+    x, w, r = f32(5, 3, 4), f32(ways, 3 * gates, 4), f32(ways, 3 * gates, 3)
+    return x, w, r, f32(ways, 6 * gates)
+
+
+@pytest.mark.parametrize("direction", ["forward", "reverse", "bidirectional"])
+@pytest.mark.parametrize(("op", "gates", "outputs"), LAYERS)
+def test_sequences_of_different_lengths(
+    direction: str, op: str, gates: int, outputs: int, agree_on_node: Check, f32: Check
+) -> None:
+    ways = 2 if direction == "bidirectional" else 1
+    given = (*layer(f32, gates, ways), np.array([5, 1, 3], np.int32))
+    more = {"hidden_size": 3, "outputs": outputs, "direction": direction}
+    agree_on_node(op, *given, **more)
+    agree_on_node(op, *given, fixed=(1, 2, 3, 4), **more)
+
+
 @pytest.mark.parametrize(
-    ("attributes", "text"),
+    ("op", "gates", "attributes"),
     [
-        ({"activations": ["Relu", "Tanh"]}, "Relu"),
-        ({"clip": 3.0}, "clip"),
+        ("GRU", 3, {"activations": ["Relu", "Softsign"]}),
+        ("GRU", 3, {"activations": ["HardSigmoid", "Tanh"], "activation_alpha": [0.3]}),
+        ("GRU", 3, {"clip": 0.7}),
+        ("LSTM", 4, {"clip": 0.7}),
+        ("LSTM", 4, {"input_forget": 1}),
+        ("LSTM", 4, {"activations": ["Sigmoid", "Elu", "Softplus"]}),
+        (
+            "LSTM",
+            4,
+            {
+                "activations": ["HardSigmoid", "Affine", "LeakyRelu"],
+                "activation_alpha": [0.3, 1.5, 0.2],
+                "activation_beta": [0.4, 0.1],
+            },
+        ),
+        ("RNN", 1, {"activations": ["Relu"]}),
+        ("RNN", 1, {"activations": ["ThresholdedRelu"], "activation_alpha": [0.5]}),
     ],
 )
-def test_unusual_recurrences_are_refused(
-    attributes: Any, text: str, build: Check, f32: Check
+def test_unusual_cells(
+    op: str, gates: int, attributes: Any, agree_on_node: Check, f32: Check
 ) -> None:
-    node = helper.make_node(
-        "GRU", ["x", "w", "r"], ["y"], name="gru", hidden_size=4, **attributes
-    )
+    agree_on_node(op, *layer(f32, gates), hidden_size=3, **attributes)
+
+
+def test_an_unknown_activation_is_refused(build: Check, f32: Check) -> None:
+    more = {"hidden_size": 4, "activations": ["Swirl", "Tanh"]}
+    node = helper.make_node("GRU", ["x", "w", "r"], ["y"], name="gru", **more)
     weights = {"w": f32(1, 12, 3), "r": f32(1, 12, 4)}
-    with pytest.raises(UnsupportedOpError, match=text):
+    with pytest.raises(UnsupportedOpError, match=r"gru.*swirl.*use one of tanh"):
         convert_module(build([node], {"x": f32(5, 2, 3)}, ["y"], weights=weights))
-
-
-@pytest.mark.parametrize("dtype", [np.uint8, np.int8])
-@pytest.mark.parametrize("axis", [None, 0, 1])
-def test_quantisation_there_and_back(
-    dtype: Any, axis: int | None, agree_on_node: Check, f32: Check
-) -> None:
-    size = () if axis is None else ((3, 5)[axis],)
-    scale = np.abs(f32(*size)) * 0.1 + 0.01
-    zero = np.full(size, 3, dtype)
-    more = {} if axis is None else {"axis": axis}
-    agree_on_node("QuantizeLinear", f32(3, 5), scale, zero, fixed=(1, 2), **more)
-    q = np.arange(15).reshape(3, 5).astype(dtype)
-    agree_on_node("DequantizeLinear", q, scale, zero, fixed=(1, 2), **more)
-
-
-def test_quantisation_without_a_zero_point(agree_on_node: Check, f32: Check) -> None:
-    agree_on_node("QuantizeLinear", np.abs(f32(3, 5)), np.array(0.02, "f4"))
-    agree_on_node("DynamicQuantizeLinear", f32(3, 5), outputs=3)

@@ -4,6 +4,7 @@ from edgewise.convert.onnx_ops import (
     activation,
     arrange,
     attention,
+    batch_norm,
     control,
     conv,
     conv_transpose,
@@ -13,6 +14,8 @@ from edgewise.convert.onnx_ops import (
     integer,
     losses,
     matmul,
+    ml,
+    ml_trees,
     norm,
     pads,
     pool,
@@ -30,6 +33,7 @@ from edgewise.convert.onnx_ops import (
     shape,
     signal,
     slices,
+    text,
     training,
 )
 from edgewise.convert.onnx_ops.registry import importer_of, supported
@@ -38,6 +42,7 @@ FAMILIES = (
     activation,
     arrange,
     attention,
+    batch_norm,
     control,
     conv,
     conv_transpose,
@@ -47,6 +52,8 @@ FAMILIES = (
     integer,
     losses,
     matmul,
+    ml,
+    ml_trees,
     norm,
     pads,
     pool,
@@ -64,6 +71,7 @@ FAMILIES = (
     shape,
     signal,
     slices,
+    text,
     training,
 )
 

@@ -5,11 +5,9 @@ from __future__ import annotations
 from edgewise.convert.context import OpContext
 from edgewise.convert.onnx_ops.registry import onnx_op
 from edgewise.ir.graph import Value
-from edgewise.ops.binary import Add, Mul, Sub
-from edgewise.ops.choose import Cast
+from edgewise.ops.binary import Add, Mul
 from edgewise.ops.matmul import MatMul
 from edgewise.ops.shape import Reshape, Transpose
-from edgewise.types import DType
 
 
 @onnx_op("MatMul")
@@ -52,18 +50,3 @@ def _gemm(ctx: OpContext) -> Value:
 
 def _scaled(ctx: OpContext, x: Value, factor: float) -> Value:
     return x if factor == 1 else ctx.emit(Mul(), x, ctx.like(factor, x))
-
-
-@onnx_op("MatMulInteger")
-def _matmul_integer(ctx: OpContext) -> Value:
-    operands = []
-    for index in (0, 1):
-        x = ctx.emit(Cast(DType.I32.value), ctx[index])
-        zero = ctx.optional(index + 2)
-        if zero is not None:
-            zero = ctx.emit(Cast(DType.I32.value), zero)
-            if index == 0 and zero.type.rank == 1:  # one zero point a row
-                zero = ctx.emit(Reshape((*zero.type.shape, 1)), zero)
-            x = ctx.emit(Sub(), x, zero)
-        operands.append(x)
-    return _product(ctx, *operands)

@@ -13,7 +13,6 @@ from edgewise.ops.binary import Add, Div, Mul, Sub
 from edgewise.ops.choose import Where
 from edgewise.ops.logic import Equal
 from edgewise.ops.norm import (
-    BatchNorm,
     GroupNorm,
     InstanceNorm,
     LayerNorm,
@@ -23,21 +22,6 @@ from edgewise.ops.norm import (
 from edgewise.ops.reduce import ReduceL1, ReduceL2, ReduceMean
 from edgewise.ops.shape import Expand, Reshape
 from edgewise.ops.unary import Reciprocal, Sqrt
-
-
-@onnx_op("BatchNormalization")
-def _batch_norm(ctx: OpContext) -> Value:
-    ctx.ignore("momentum", "is_test", "consumed_inputs")
-    if ctx.attribute("training_mode", 0):
-        raise ctx.unsupported(
-            "uses the statistics of the batch (training_mode)", "export for inference"
-        )
-    if not ctx.attribute("spatial", 1):
-        raise ctx.unsupported("normalises each position (spatial=0)", "use spatial=1")
-    if ctx[0].type.rank < 2:
-        raise ctx.malformed(f"its input is {ctx[0].type}; want [N, C, ...]")
-    op = BatchNorm(1, ctx.attribute("epsilon", 1e-5))
-    return ctx.emit(op, ctx[0], ctx[1], ctx[2], ctx[3], ctx[4])
 
 
 @onnx_op("InstanceNormalization")
@@ -147,11 +131,11 @@ def _mean_variance(ctx: OpContext) -> Value:
     x = ctx[0]
     given = ctx.attribute("axes", (0, 2, 3))
     mean = ReduceMean(tuple(ctx.normal(axis, x.type.rank) for axis in given), True)
-    square = ctx.emit(mean, ctx.emit(Mul(), x, x))
-    average = ctx.emit(mean, x)
-    variance = ctx.emit(Sub(), square, ctx.emit(Mul(), average, average))
+    off = ctx.emit(Sub(), x, ctx.emit(mean, x))
+    # In two passes: the square of the mean would drown the variance.
+    variance = ctx.emit(mean, ctx.emit(Mul(), off, off))
     spread = ctx.emit(Add(), ctx.emit(Sqrt(), variance), ctx.like(_TINY, x))
-    return ctx.emit(Div(), ctx.emit(Sub(), x, average), spread)
+    return ctx.emit(Div(), off, spread)
 
 
 _TINY = 1e-9  # the number in the operator's text

@@ -1,228 +1,179 @@
-"""ONNX Resize and Upsample, as gathers along each axis and sums of two of them."""
+"""ONNX Resize and Upsample.
+
+Where the sizes are known now, each axis is a few gathers, each by a factor, and their
+sum; or a repetition, where it only repeats elements.  Else one op does it at run time.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
 
 from edgewise.convert.context import OpContext
+from edgewise.convert.onnx_ops import resize_sizes
 from edgewise.convert.onnx_ops.registry import onnx_op
-from edgewise.dims import Dim
+from edgewise.convert.onnx_ops.resize_sizes import Target
 from edgewise.ir.graph import Value
-from edgewise.ir.op import Array
 from edgewise.ops.binary import Add, Mul
+from edgewise.ops.choose import Where
 from edgewise.ops.index import Gather
+from edgewise.ops.resampling import MODES, POSITIONS, ROUNDINGS, Axis, Form, taps
+from edgewise.ops.resize import Resize
 from edgewise.ops.shape import Expand, Reshape
+from edgewise.types import DType
 
 PROBE = 16  # a whole factor repeats its pattern, so a short axis tells all
+# More gathers than these move more memory than the one op reads.
+MOST_TAPS = 8
+_Step: TypeAlias = Callable[[Value], Value]
+_MODES = {"bilinear": "linear", "trilinear": "linear", "bicubic": "cubic"}
 
 
-class _Axis(NamedTuple):
-    """How one axis is resized: to ``size`` elements, by ``scale``."""
+class _Job(NamedTuple):
+    """What to do: the form, the sizes, and what lies outside the image."""
 
-    axis: int
-    size: Dim
-    scale: float
+    form: Form
+    target: Target
+    roi: Value | None = None
+    extrapolation: float = 0.0
 
 
 @onnx_op("Upsample", since=7)
 def _upsample(ctx: OpContext) -> Value:
-    mode = ctx.attribute("mode", "nearest")
-    scales = ctx.attribute("scales") if ctx.opset < 9 else ctx.fixed(1)
-    if scales is None:
+    form = _form(ctx, ctx.attribute("mode", "nearest"), "asymmetric", "floor")
+    if ctx.opset >= 9:
+        return _resized(ctx, _Job(form, resize_sizes.scaled(ctx, ctx[1])))
+    given = ctx.attribute("scales")
+    if given is None:
         raise ctx.malformed("its scales are missing")
-    form = _Form(mode, "asymmetric", "floor")
-    return _apply(ctx, form, _scaled(ctx, np.asarray(scales), None))
+    scales = ctx.constant(np.asarray(given, np.float32))
+    return _resized(ctx, _Job(form, resize_sizes.scaled(ctx, scales)))
+
+
+@onnx_op("Upsample")
+def _upsample_image(ctx: OpContext) -> Value:
+    """The first form: two scales of an image ``[N, C, H, W]``."""
+    form = _form(ctx, ctx.attribute("mode", "nearest"), "asymmetric", "floor")
+    sides = [ctx.attribute(f"{side}_scale", 1.0) for side in ("height", "width")]
+    scales = ctx.constant(np.asarray((1.0, 1.0, *sides), np.float32))
+    return _resized(ctx, _Job(form, resize_sizes.scaled(ctx, scales)))
 
 
 @onnx_op("Resize", since=10)
 def _resize_scales(ctx: OpContext) -> Value:
-    scales = ctx.fixed(1)
-    if scales is None:
-        raise ctx.malformed("its scales are missing")
-    form = _Form(ctx.attribute("mode", "nearest"), "asymmetric", "floor")
-    return _apply(ctx, form, _scaled(ctx, scales, None))
+    form = _form(ctx, ctx.attribute("mode", "nearest"), "asymmetric", "floor")
+    return _resized(ctx, _Job(form, resize_sizes.scaled(ctx, ctx[1])))
 
 
 @onnx_op("Resize", since=11)
 def _resize(ctx: OpContext) -> Value:
-    ctx.ignore("cubic_coeff_a", "exclude_outside", "extrapolation_value")
-    if ctx.attribute("antialias", 0):
-        raise ctx.unsupported("filters before it shrinks (antialias)", "leave it out")
-    policy = ctx.attribute("keep_aspect_ratio_policy", "stretch")
-    if policy != "stretch":
-        raise ctx.unsupported(f"keeps the aspect ratio ({policy})", "use stretch")
-    form = _Form(
+    form = _form(
+        ctx,
         ctx.attribute("mode", "nearest"),
         ctx.attribute("coordinate_transformation_mode", "half_pixel"),
         ctx.attribute("nearest_mode", "round_prefer_floor"),
+    )._replace(
+        coefficient=float(ctx.attribute("cubic_coeff_a", -0.75)),
+        exclude_outside=bool(ctx.attribute("exclude_outside", 0)),
+        antialias=bool(ctx.attribute("antialias", 0)),
     )
     axes = ctx.attribute("axes")
-    scales = ctx.fixed(2)
-    if scales is not None and scales.size:
-        return _apply(ctx, form, _scaled(ctx, scales, axes))
-    return _apply(ctx, form, _sized(ctx, axes))
+    scales, policy = ctx.optional(2), ctx.attribute("keep_aspect_ratio_policy")
+    if scales is not None and scales.type.elements != 0:
+        target = resize_sizes.scaled(ctx, scales, axes)
+    else:
+        target = resize_sizes.sized(ctx, axes, policy or "stretch")
+    extrapolation = float(ctx.attribute("extrapolation_value", 0.0))
+    roi = None
+    if form.positions == "tf_crop_and_resize":
+        roi = resize_sizes.region(ctx, axes)
+    return _resized(ctx, _Job(form, target, roi, extrapolation))
 
 
-def _scaled(ctx: OpContext, scales: Array, axes: tuple[int, ...] | None) -> list[_Axis]:
-    shape = ctx[0].type.shape
-    chosen = range(len(shape)) if axes is None else axes
-    if len(scales) != len(chosen) or not (scales > 0).all():
-        raise ctx.malformed(f"its scales {scales.tolist()} do not fit {ctx[0].type}")
-    found = []
-    for axis, scale in zip(chosen, scales.tolist(), strict=True):
-        normal = ctx.normal(axis, len(shape))
-        size = shape[normal]
-        if float(scale).is_integer():
-            found.append(_Axis(normal, size * int(scale), scale))
-        else:
-            target = int(np.floor(np.float32(scale) * ctx.whole(size)))
-            found.append(_Axis(normal, target, scale))
-    return found
+def _form(ctx: OpContext, mode: str, positions: str, rounding: str) -> Form:
+    mode = _MODES.get(mode, mode)
+    if mode not in MODES or positions not in POSITIONS or rounding not in ROUNDINGS:
+        raise ctx.unsupported(
+            f"resizes by {mode!r}, {positions!r}, {rounding!r}",
+            f"use {', '.join(MODES)}; {', '.join(POSITIONS)}; {', '.join(ROUNDINGS)}",
+        )
+    return Form(mode, positions, rounding)
 
 
-def _sized(ctx: OpContext, axes: tuple[int, ...] | None) -> list[_Axis]:
-    shape, sizes = ctx[0].type.shape, ctx.sizes(3)
-    chosen = range(len(shape)) if axes is None else axes
-    if sizes is None or len(sizes) != len(chosen):
-        raise ctx.malformed(f"its sizes do not fit {ctx[0].type}")
-    found = []
-    for axis, size in zip(chosen, sizes, strict=True):
-        normal = ctx.normal(axis, len(shape))
-        before = shape[normal]
-        factor = _whole_factor(before, size)
-        scale = factor or ctx.whole(size) / ctx.whole(before)
-        found.append(_Axis(normal, size, float(scale)))
-    return found
+def _resized(ctx: OpContext, job: _Job) -> Value:
+    steps = [_step(ctx, job, axis) for axis in range(ctx[0].type.rank)]
+    if None in steps:
+        op = Resize(job.target.sizes, *job.form, extrapolation=job.extrapolation)
+        return ctx.emit(op, ctx[0], job.target.scales, job.roi)
+    y = ctx[0]
+    for step in steps:
+        y = step(y) if step else y
+    return y
 
 
-def _whole_factor(before: Dim, after: Dim) -> int | None:
-    if before == 0:
+def _step(ctx: OpContext, job: _Job, axis: int) -> _Step | None:
+    """How the importer resizes one axis; ``None`` where that is left to the run."""
+    size, target = ctx[0].type.shape[axis], job.target.sizes[axis]
+    factor, crops = job.target.factors[axis], job.form.positions == "tf_crop_and_resize"
+    if size == target and factor == 1 and not crops:
+        return lambda y: y
+    if isinstance(size, int) and isinstance(target, int) and size and factor:
+        return _picked(ctx, job, axis, Axis(size, target, factor))
+    if factor is None or not _repeats(job.form, factor):
         return None
-    factor = after // before
-    return factor if isinstance(factor, int) and factor * before == after else None
+    return lambda y: _repeated(ctx, y, axis, int(factor))
 
 
-class _Form(NamedTuple):
-    """Kind of interpolation, and how positions are mapped and rounded."""
-
-    mode: str
-    positions: str
-    rounding: str
-
-
-def _apply(ctx: OpContext, form: _Form, axes: list[_Axis]) -> Value:
-    x = ctx[0]
-    kind = {"nearest": _nearest, "linear": _linear, "bilinear": _linear}.get(form.mode)
-    if kind is None:
-        raise ctx.unsupported(f"has mode {form.mode!r}", "use nearest or linear")
-    for axis in axes:
-        if x.type.shape[axis.axis] != axis.size:
-            x = kind(ctx, form, x, axis)
-    return x
+def _repeats(form: Form, factor: float) -> bool:
+    """Whether every element is taken ``factor`` times, however many there are."""
+    whole = int(factor)
+    if form.mode != "nearest" or whole != factor or form.positions in _BY_LENGTH:
+        return False
+    probe = taps(form, Axis(PROBE, PROBE * whole, factor)).places[0]
+    return np.array_equal(probe, np.arange(PROBE * whole) // whole)
 
 
-def _sources(ctx: OpContext, form: _Form, size: int, axis: _Axis, count: int) -> Array:
-    """Where in the source each of ``count`` elements of the result lies."""
-    rule = _POSITIONS.get(form.positions)
-    if rule is None:
-        raise ctx.unsupported(
-            f"maps positions by {form.positions!r}",
-            f"use one of {', '.join(_POSITIONS)}",
-        )
-    return rule(np.arange(count, dtype=np.float64), axis.scale, size, count)
+# Their pattern depends on the length of the axis.
+_BY_LENGTH = ("align_corners", "tf_crop_and_resize", "half_pixel_symmetric")
 
 
-_Rule = Callable[[Array, float, int, int], Array]
-
-
-def _half_pixel(i: Array, scale: float, _size: int, _count: int) -> Array:
-    return np.asarray((i + 0.5) / scale - 0.5)
-
-
-def _tf_half_pixel(i: Array, scale: float, _size: int, _count: int) -> Array:
-    return np.asarray((i + 0.5) / scale)
-
-
-def _pytorch_half_pixel(i: Array, scale: float, size: int, count: int) -> Array:
-    return _half_pixel(i, scale, size, count) if count > 1 else np.zeros_like(i)
-
-
-def _half_pixel_symmetric(i: Array, scale: float, size: int, count: int) -> Array:
-    adjustment = count / (scale * size)
-    return np.asarray(size / 2 * (1 - adjustment) + (i + 0.5) / scale - 0.5)
-
-
-def _align_corners(i: Array, _scale: float, size: int, count: int) -> Array:
-    return np.asarray(i * (size - 1) / (count - 1)) if count > 1 else np.zeros_like(i)
-
-
-def _asymmetric(i: Array, scale: float, _size: int, _count: int) -> Array:
-    return np.asarray(i / scale)
-
-
-_POSITIONS: dict[str, _Rule] = {
-    "half_pixel": _half_pixel,
-    "tf_half_pixel_for_nn": _tf_half_pixel,
-    "pytorch_half_pixel": _pytorch_half_pixel,
-    "half_pixel_symmetric": _half_pixel_symmetric,
-    "align_corners": _align_corners,
-    "asymmetric": _asymmetric,
-}
-_ROUNDING: dict[str, Callable[[Array], Array]] = {
-    "round_prefer_floor": lambda x: np.ceil(x - 0.5),
-    "round_prefer_ceil": lambda x: np.floor(x + 0.5),
-    "floor": np.floor,
-    "ceil": np.ceil,
-}
-
-
-def _nearest(ctx: OpContext, form: _Form, x: Value, axis: _Axis) -> Value:
-    size = x.type.shape[axis.axis]
-    if not isinstance(size, int):
-        return _repeated(ctx, form, x, axis)
-    index = _nearest_index(ctx, form, size, axis, ctx.whole(axis.size))
-    return ctx.emit(Gather(axis.axis), x, ctx.constant(index))
-
-
-def _nearest_index(
-    ctx: OpContext, form: _Form, size: int, axis: _Axis, count: int
-) -> Array:
-    rounding = _ROUNDING.get(form.rounding)
-    if rounding is None:
-        raise ctx.malformed(f"rounds by {form.rounding!r}")
-    index = rounding(_sources(ctx, form, size, axis, count))
-    return np.clip(index, 0, size - 1).astype(np.int64)
-
-
-def _repeated(ctx: OpContext, form: _Form, x: Value, axis: _Axis) -> Value:
-    """Every element ``factor`` times: nearest by a whole factor of an unknown size."""
-    factor = int(axis.scale)
-    probe = _nearest_index(ctx, form, PROBE, axis, PROBE * factor)
-    plain = np.array_equal(probe, np.arange(PROBE * factor) // max(factor, 1))
-    if factor != axis.scale or not plain or form.positions == "align_corners":
-        raise ctx.unsupported(
-            "resizes an axis whose size only a run knows by more than repeating",
-            "give fixed input_shapes",
-        )
-    shape, at = x.type.shape, axis.axis
-    wide = (*shape[: at + 1], factor, *shape[at + 1 :])
-    column = ctx.emit(Reshape((*shape[: at + 1], 1, *shape[at + 1 :])), x)
-    target = (*shape[:at], axis.size, *shape[at + 1 :])
+def _repeated(ctx: OpContext, x: Value, axis: int, factor: int) -> Value:
+    shape = x.type.shape
+    wide = (*shape[: axis + 1], factor, *shape[axis + 1 :])
+    column = ctx.emit(Reshape((*shape[: axis + 1], 1, *shape[axis + 1 :])), x)
+    target = (*shape[:axis], shape[axis] * factor, *shape[axis + 1 :])
     return ctx.emit(Reshape(target), ctx.emit(Expand(wide), column))
 
 
-def _linear(ctx: OpContext, form: _Form, x: Value, axis: _Axis) -> Value:
-    size, count = ctx.whole(x.type.shape[axis.axis]), ctx.whole(axis.size)
-    place = np.clip(_sources(ctx, form, size, axis, count), 0, size - 1)
-    low = np.floor(place).astype(np.int64)
-    share = (place - low).astype(x.type.dtype.numpy)
-    column = (-1, *(1,) * (x.type.rank - axis.axis - 1))
-    parts = []
-    for index, weight in ((low, 1 - share), (np.minimum(low + 1, size - 1), share)):
-        picked = ctx.emit(Gather(axis.axis), x, ctx.constant(index))
-        weights = ctx.constant(weight.reshape(column))
-        parts.append(ctx.emit(Mul(), picked, weights))
-    return ctx.emit(Add(), *parts)
+def _picked(ctx: OpContext, job: _Job, axis: int, line: Axis) -> _Step | None:
+    """The sum of a few gathers; ``None`` where they are many, or inexact."""
+    if job.roi is not None:
+        region = resize_sizes.known(ctx, job.roi)
+        if region is None:
+            return None
+        start, end = region[[axis, axis + ctx[0].type.rank]].tolist()
+        line = line._replace(start=start, end=end)
+    places, weights, outside = taps(job.form, line)
+    plain = job.form.mode == "nearest"
+    if not plain and (len(places) > MOST_TAPS or ctx[0].type.dtype is not DType.F32):
+        return None
+
+    def step(y: Value) -> Value:
+        parts = [ctx.emit(Gather(axis), y, ctx.constant(index)) for index in places]
+        column = (-1, *(1,) * (y.type.rank - axis - 1))
+        if not plain:
+            factors = weights.astype(np.float32).reshape(len(weights), *column)
+            pairs = zip(parts, factors, strict=True)
+            parts = [ctx.emit(Mul(), part, ctx.constant(w)) for part, w in pairs]
+        total = parts[0]
+        for part in parts[1:]:
+            total = ctx.emit(Add(), total, part)
+        if outside is None or not outside.any():
+            return total
+        other = ctx.like(job.extrapolation, y)
+        where = ctx.constant(outside.reshape(column))
+        return ctx.emit(Where(), where, other, total)
+
+    return step
