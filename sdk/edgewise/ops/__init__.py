@@ -54,6 +54,10 @@ _FAMILIES = {
     "region": "roi_align max_roi_pool",
     "deform": "deform_conv",
     "bindings": "read_dims",
+    "text": "string_concat string_split string_normalize regex_full_match",
+    "ngrams": "count_ngrams",
+    "lookup": "look_up one_of",
+    "trees": "trees",
     "dynamic": "non_zero permute",
     "control": "if loop scan",
     "sequence": (

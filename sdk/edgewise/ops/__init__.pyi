@@ -105,9 +105,16 @@ from edgewise.ops.logic import (
     ShiftRight,
     Xor,
 )
+from edgewise.ops.lookup import (
+    LookUp,
+    OneOf,
+)
 from edgewise.ops.matmul import (
     Linear,
     MatMul,
+)
+from edgewise.ops.ngrams import (
+    CountNgrams,
 )
 from edgewise.ops.norm import (
     BatchNorm,
@@ -205,6 +212,15 @@ from edgewise.ops.softmax import (
     LogSoftmax,
     Softmax,
 )
+from edgewise.ops.text import (
+    RegexFullMatch,
+    StringConcat,
+    StringNormalize,
+    StringSplit,
+)
+from edgewise.ops.trees import (
+    Trees,
+)
 from edgewise.ops.unary import (
     Abs,
     Acos,
@@ -266,6 +282,7 @@ __all__ = [
     "ConvInteger",
     "Cos",
     "Cosh",
+    "CountNgrams",
     "Cumprod",
     "Cumsum",
     "DeformConv",
@@ -305,6 +322,7 @@ __all__ = [
     "Linear",
     "Log",
     "LogSoftmax",
+    "LookUp",
     "Loop",
     "Lrn",
     "Lstm",
@@ -324,6 +342,7 @@ __all__ = [
     "NonZero",
     "Not",
     "OneHot",
+    "OneOf",
     "Optional",
     "OptionalGetElement",
     "OptionalHasElement",
@@ -349,6 +368,7 @@ __all__ = [
     "ReduceProd",
     "ReduceSum",
     "ReduceSumSquare",
+    "RegexFullMatch",
     "Relu",
     "Requantize",
     "Reshape",
@@ -381,6 +401,9 @@ __all__ = [
     "Softsign",
     "SplitToSequence",
     "Sqrt",
+    "StringConcat",
+    "StringNormalize",
+    "StringSplit",
     "Sub",
     "Tan",
     "Tanh",
@@ -388,6 +411,7 @@ __all__ = [
     "Tile",
     "TopK",
     "Transpose",
+    "Trees",
     "Triangle",
     "Unique",
     "Where",
