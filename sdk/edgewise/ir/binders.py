@@ -7,7 +7,7 @@ from typing import Any
 
 from edgewise.dims import Dim, bind, symbols
 from edgewise.errors import InternalError, ShapeError
-from edgewise.ir.graph import Graph, Leaf, Node
+from edgewise.ir.graph import Graph, Node
 from edgewise.ir.sizes import solved
 from edgewise.types import TensorType, ValueType
 
@@ -79,8 +79,6 @@ def verify_binders(graph: Graph) -> None:
     known = type_symbols([value.kind for value in graph.inputs])
     binders = {value.node for value in graph.binders}
     for node in graph.nodes():
-        if isinstance(node.op, Leaf):
-            continue
         fresh: frozenset[str] = frozenset()
         if node in binders:
             fresh = given_by(node, known)

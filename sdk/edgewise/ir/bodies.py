@@ -44,9 +44,10 @@ def verify_bodies(functions: Mapping[str, Graph]) -> None:
                     f"{node} of {name!r} runs {body!r}, which is not there"
                 )
             _want_fit(node, body, functions[body])
+    names = {name: [body for _, body in nodes] for name, nodes in calls.items()}
     depth: dict[str, int] = {}
     for name in functions:
-        _measure(name, {k: [b for _, b in v] for k, v in calls.items()}, depth)
+        _measure(name, names, depth)
 
 
 def _measure(start: str, calls: Mapping[str, list[str]], depth: dict[str, int]) -> None:
