@@ -257,3 +257,15 @@ def test_an_old_sum_is_aligned_by_its_axis(
     module = convert_module(build([node], {"a": a, "b": b}, ["y"], opset=6)).module
     y = module_outputs(module, {"a": a, "b": b})["y"]
     np.testing.assert_array_equal(y, aligned(a, b, axis))
+
+
+@pytest.mark.parametrize("dtype", ["i4", "i8", "u4"])
+def test_whole_numbers_have_slopes_too(
+    build: Check, module_outputs: Check, dtype: str
+) -> None:
+    x, slope = np.array([[-3, 0, 5]]).astype(dtype), np.array([2, 3, 4], dtype)
+    node = helper.make_node("PRelu", ["x", "slope"], ["y"])
+    feeds = {"x": x, "slope": slope}
+    module = convert_module(build([node], feeds, ["y"])).module
+    want = np.where(x < 0, x * slope, x)
+    np.testing.assert_array_equal(module_outputs(module, feeds)["y"], want)

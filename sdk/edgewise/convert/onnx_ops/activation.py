@@ -24,7 +24,9 @@ from edgewise.ops.activation import (
     ThresholdedRelu,
 )
 from edgewise.ops.binary import Mul
+from edgewise.ops.choose import Where
 from edgewise.ops.index import OneHot
+from edgewise.ops.logic import Less
 from edgewise.ops.order import Argmax
 from edgewise.ops.shape import Reshape
 from edgewise.ops.softmax import LogSoftmax, Softmax
@@ -116,7 +118,10 @@ def _prelu(ctx: OpContext) -> Value:
         # One slope a channel; numpy's rule came with operator set 7.
         shape = (*slope.type.shape, *(1,) * (x.type.rank - 2))
         slope = ctx.emit(Reshape(shape), slope)
-    return ctx.emit(Prelu(), x, slope)
+    if x.type.dtype.is_float:
+        return ctx.emit(Prelu(), x, slope)
+    below = ctx.emit(Less(), x, ctx.like(0, x))
+    return ctx.emit(Where(), below, ctx.emit(Mul(), x, slope), x)
 
 
 @onnx_op("Softmax", "LogSoftmax", since=13)
