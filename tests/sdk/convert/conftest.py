@@ -134,3 +134,29 @@ def module_outputs_fixture() -> Callable[..., dict[str, Array]]:
 @pytest.fixture
 def rng() -> np.random.Generator:
     return np.random.default_rng(0)
+
+
+@pytest.fixture(name="run")
+def run_fixture() -> Callable[..., list[Array]]:
+    """The outputs of one node over inputs of which some are weights."""
+
+    def run(
+        op: str,
+        *inputs: Array | None,
+        opset: int = 18,
+        outputs: int = 1,
+        fixed: tuple[int, ...] = (),
+        shapes: dict[str, list[Any]] | None = None,
+        **attributes: Any,
+    ) -> list[Array]:
+        names = ["" if x is None else f"x{i}" for i, x in enumerate(inputs)]
+        results = [f"y{i}" for i in range(outputs)]
+        node = helper.make_node(op, names, results, name="node", **attributes)
+        feeds = {n: x for n, x in zip(names, inputs, strict=True) if x is not None}
+        weights = {f"x{i}": feeds.pop(f"x{i}") for i in fixed}
+        model = build(
+            [node], feeds, results, weights=weights, opset=opset, shapes=shapes
+        )
+        return list(module_outputs(convert_module(model).module, feeds).values())
+
+    return run
