@@ -1,4 +1,4 @@
-"""Branches and loops: bodies with captures, nested, run by a session and by references."""
+"""Branches and loops, with captures and nested, as sessions and references run them."""
 
 from __future__ import annotations
 
@@ -196,9 +196,8 @@ def test_a_scan_walks_slices_both_ways_along_any_axis() -> None:
     s, a, b = (input_value(key, f32(M)) for key in "sab")
     total = ops.Add()(s, ops.Mul()(a, b))
     body = graph((s, a, b), (total, total, ops.Neg()(a)))
-    state, x, y = (
-        input_value("s", f32(N)), input_value("x", f32(4, N)), input_value("y", f32(N, 4))
-    )  # fmt: skip
+    state = input_value("s", f32(N))
+    x, y = input_value("x", f32(4, N)), input_value("y", f32(N, 4))
     op = ops.Scan.giving(
         (f32(N), f32(4, N), f32(N, 4)),
         body="body",

@@ -1,4 +1,4 @@
-"""Strings, sequences, optionals and narrow numbers: in, through and out of a session."""
+"""Strings, sequences, optionals and narrow numbers, through a session and out of it."""
 
 from __future__ import annotations
 

@@ -78,7 +78,7 @@ class Functions:
         except Exception as error:  # ops trust what they are given
             raise DamageError(f"{op.name} does not fit its inputs: {error}") from error
         # An absent input that an op hands on would come out as no type at all.
-        if None in types:
+        if any(type_ is None for type_ in types):
             raise DamageError(f"{op.name} does not fit its inputs: one is missing")
         for type_ in types:
             self._tensors.types.sizes.want_sane(type_)

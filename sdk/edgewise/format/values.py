@@ -6,12 +6,7 @@ from collections.abc import Iterable
 
 from edgewise.dims import Expr
 from edgewise.format.tables import DamageError
-from edgewise.types import (
-    OptionalType,
-    SequenceType,
-    Unranked,
-    ValueType,
-)
+from edgewise.types import TensorType, Unranked, ValueType
 
 MAX_RANK = 32
 MAX_ELEMENTS = 1 << 44
@@ -40,9 +35,9 @@ class Sizes:
 
     def want_sane(self, type_: ValueType | Unranked) -> None:
         """Raise ``DamageError`` where a type is beyond any memory."""
-        while isinstance(type_, OptionalType | SequenceType):
-            type_ = type_.element
-        if isinstance(type_, Unranked):
+        if not isinstance(type_, TensorType):
+            if not isinstance(type_, Unranked):
+                self.want_sane(type_.element)
             return
         if len(type_.shape) > MAX_RANK:
             raise DamageError(f"{len(type_.shape)} axes; at most {MAX_RANK} are known")

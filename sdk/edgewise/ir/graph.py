@@ -141,7 +141,7 @@ class Graph:
             of inputs and of earlier binders only.
     """
 
-    __slots__ = ("binders", "inputs", "output_names", "outputs", "updates")
+    __slots__ = ("_order", "binders", "inputs", "output_names", "outputs", "updates")
 
     def __init__(
         self,
@@ -154,6 +154,7 @@ class Graph:
         self.inputs, self.outputs, self.binders = inputs, outputs, binders
         self.output_names = output_names
         self.updates = dict(updates or {})
+        self._order: tuple[Node, ...] | None = None
         if len(outputs) != len(output_names):
             raise InternalError("every output needs one name")
 
@@ -169,6 +170,11 @@ class Graph:
         to the order of the source.  Binders come first, so every symbol has its size
         before a node that needs it.
         """
+        if self._order is None:  # asked for several times on the way to a session
+            self._order = tuple(self._walk())
+        return list(self._order)
+
+    def _walk(self) -> list[Node]:
         order: list[Node] = []
         done: set[int] = set()
         starts = (*self.inputs, *self.roots)

@@ -124,8 +124,11 @@ def shape_text(info: TensorInfo) -> str:
 
 
 def _border(info: TensorInfo) -> dict[str, object]:
-    border = {"name": info.name, "dtype": info.dtype.value, "shape": list(info.shape)}
-    return border if info.form == "tensor" else border | {"form": info.form}
+    border: dict[str, object] = {"name": info.name, "dtype": info.dtype.value}
+    border["shape"] = list(info.shape)
+    if info.form != "tensor":
+        border["form"] = info.form
+    return border
 
 
 def _function(graph: Graph) -> FunctionReport:
