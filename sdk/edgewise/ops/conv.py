@@ -74,6 +74,9 @@ class Conv(Op, name="conv"):
     def samples() -> Iterator[Sample]:
         for size, window in WINDOWS:
             yield _conv_sample(size, 3, 17, **window)
+        # Images of one row: the next row is another image.
+        yield _conv_sample((3, 1, 14), 4, 17, kernel=(1, 3))
+        yield _conv_sample((2, 1, 10), 4, 5, kernel=(1, 3), dilations=(1, 2))
         yield _conv_sample((1, 4, 5), 7, 33, kernel=(1, 1))
         yield _conv_sample((1, 4, 4), 6, 4, kernel=(3, 3), groups=2)
         yield _conv_sample((2, 4, 3), 6, 36, kernel=(1, 1), groups=2)
@@ -169,6 +172,8 @@ class DepthwiseConv(Op, name="depthwise_conv"):
             taps = cases.floats(channels, 1, *op.kernel, seed=1)
             x = cases.floats(*size, channels)
             yield Sample(op, (x, PackTaps().reference(taps)))
+        rows = cases.floats(3, 1, 14, 17), cases.floats(3, 17, seed=1)
+        yield Sample(DepthwiseConv((1, 3)), rows)
         x, w = cases.floats(1, 5, 4, 17), cases.floats(9, 17, seed=1)
         plain = Sample(DepthwiseConv((3, 3), pads=(1, 1, 1, 1)), (x, w))
         for name in NAMES:

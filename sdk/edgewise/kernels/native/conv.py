@@ -73,21 +73,22 @@ def _fill_table(args, scratch, pixel, rows, channel, nothing):
     size = ROWS * args[KERNEL_Y] * taps_x
     heads = i64(scratch + HEADS)
     step = 4 * ROWS * args[STRIDE_X] * args[CHANNELS]
-    next_y = -1
+    before = -1
     for tile in range(0, rows, ROWS):
         table = scratch + TABLE + 8 * (tile // ROWS) * size
-        _, y, x = _place(args, pixel + tile)
+        image, y, x = _place(args, pixel + tile)
+        line = image * args[OUT_HEIGHT] + y
         inside = tile + ROWS <= rows and _is_inside(args, x, y)
         together = splits > 1 and inside
         heads[tile // ROWS] = 1 if together else splits
-        if inside and y == next_y:
+        if inside and line == before:
             _move_on(table - 8 * size, table, size, step)
         else:
             for i in range(ROWS):
                 place = _place(args, pixel + min(tile + i, rows - 1))
                 seen = 1 if together else taps_x
                 _fill_column(args, i64(table), i, place, seen, channel, nothing)
-        next_y = y if inside else -1
+        before = line if inside else -1
 
 
 @helper
