@@ -43,6 +43,11 @@ def _construct(ctx: OpContext) -> Value:
 
 @onnx_op("SequenceInsert", since=11)
 def _insert(ctx: OpContext) -> Value:
+    xs, x = ctx[0], ctx[1]
+    first = isinstance(xs.op, SequenceEmpty) and ctx.optional(2) is None
+    if first and xs.kind == SequenceType(Unranked(x.type.dtype)):
+        # What an empty sequence may hold has no shape; its first tensor has one.
+        return ctx.emit(SequenceConstruct(), x)
     return ctx.emit(SequenceInsert(), ctx[0], ctx[1], _position(ctx, 2))
 
 
