@@ -103,7 +103,7 @@ def _declared(symbols: Symbols, item: onnx.ValueInfoProto) -> Shape | None:
     for axis, dim in enumerate(tensor.shape.dim):
         if dim.HasField("dim_value") and dim.dim_value >= 0:
             sizes.append(int(dim.dim_value))
-        elif dim.dim_param:
+        elif any(map(str.isalnum, dim.dim_param)):  # "?" twice is not one size
             sizes.append(symbols.named(dim.dim_param))
         else:
             sizes.append(symbols.of_axis(item.name, axis))

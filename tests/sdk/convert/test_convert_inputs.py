@@ -54,6 +54,10 @@ def test_open_sizes_get_fresh_symbols() -> None:
     assert texts(model) == ["x0_0_1, 3", "x1_0, x0_0"]
 
 
+def test_a_question_mark_names_nothing() -> None:
+    assert texts(model_over([1, "?", "?"])) == ["1, x0_1, x0_2"]
+
+
 def test_minus_one_is_an_open_size() -> None:
     model = model_over([1, 3])
     model.graph.input[0].type.tensor_type.shape.dim[0].dim_value = -1
