@@ -18,10 +18,11 @@ BYTES = frozenset({DType.I8, DType.U8})
 RANGES = frozenset({DType.I8, DType.U8, DType.I16, DType.U16, DType.I32})
 
 
-def _centred(x: Array, zero: Array | None) -> Array:
-    """``x - zero`` in double precision, which holds every sum of products exactly."""
-    doubles = x.astype(np.float64)
-    return doubles if zero is None else doubles - zero.astype(np.float64)
+def _centred(x: Array, zero: Array | None, terms: int) -> Array:
+    """``x - zero`` as floats that hold every sum of so many products exactly."""
+    kind = np.float32 if terms * 255 * 255 < 1 << 24 else np.float64
+    floats = x.astype(kind)
+    return floats if zero is None else floats - zero.astype(kind)
 
 
 def _wrapped(total: Array) -> Array:
@@ -52,7 +53,8 @@ class MatmulInteger(Op, name="matmul_integer"):
         a_zero: Array | None = None,
         b_zero: Array | None = None,
     ) -> Array:
-        return _wrapped(_centred(a, a_zero) @ _centred(b, b_zero))
+        terms = a.shape[-1]
+        return _wrapped(_centred(a, a_zero, terms) @ _centred(b, b_zero, terms))
 
     def cost(
         self, inputs: tuple[TensorType | None, ...], outputs: tuple[TensorType, ...]
@@ -125,8 +127,9 @@ class ConvInteger(Op, name="conv_integer"):
     ) -> Array:
         if w_zero is not None and w_zero.ndim:
             w_zero = w_zero.reshape(-1, *(1,) * (w.ndim - 1))
-        padded = self.window.padded(_centred(x, x_zero), 0.0)
-        weight = _centred(w, w_zero).reshape(*w.shape[:2], math.prod(self.kernel))
+        terms = math.prod(w.shape[1:])
+        padded = self.window.padded(_centred(x, x_zero, terms), 0.0)
+        weight = _centred(w, w_zero, terms).reshape(*w.shape[:2], -1)
         images = np.split(padded, self.groups, axis=-1)
         groups = zip(images, np.split(weight, self.groups), strict=True)
         return _wrapped(np.concatenate([self._sum(*pair) for pair in groups], axis=-1))

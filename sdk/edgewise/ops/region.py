@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
+from functools import reduce
 
 import numpy as np
 
@@ -15,7 +16,7 @@ from edgewise.types import TensorType
 
 MODES = ("avg", "max")
 # Samples along one axis of a bin; a region that wants more is no region of the image.
-MOST_SAMPLES = 1 << 12
+MOST_SAMPLES = 1 << 9
 
 
 class _Region(Op):
@@ -98,14 +99,14 @@ class RoiAlign(_Region, name="roi_align"):
         total = np.zeros((len(image), self.height, self.width))
         if not len(rows[0]) * len(columns[0]) * image.size:
             return total
-        lines = [image[:, index] * w[:, None] for index, w in zip(*rows, strict=True)]
+        lines = (image[:, index] * w[:, None] for index, w in zip(*rows, strict=True))
         if self.mode == "max":
             parts = (
                 line[:, :, index] * weight
                 for line in lines
                 for index, weight in zip(*columns, strict=True)
             )
-            return np.asarray(np.maximum.reduce(list(parts)))
+            return np.asarray(reduce(np.maximum, parts))
         line = np.asarray(sum(lines))
         for index, weight in zip(*columns, strict=True):
             total += line[:, :, index] * weight
