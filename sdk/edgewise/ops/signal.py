@@ -109,19 +109,10 @@ class MelWeights(Op, name="mel_weights"):
                 f"mel_weights: got {int(count)} triangles over {int(length)} points at"
                 f" {int(rate)} Hz; want [{rows}, {columns}] and a rate above 0"
             )
-        # A triangle begins, peaks and ends at three neighbours of these frequencies.
-        ends = np.log10(1 + np.asarray([low, high], np.float64) / 700) * 2595
-        mel = ends[0] + np.arange(columns + 2) * (ends[1] - ends[0]) / (columns + 2)
-        hertz = 700 * (10 ** (mel / 2595) - 1)
-        bins = np.floor((int(length) + 1) * hertz / int(rate))
-        begin, peak, end = bins[:-2], bins[1:-1], bins[2:]
-        at = np.arange(rows)[:, None]
         with np.errstate(all="ignore"):
-            rising = np.where(at <= peak, (at - begin) / (peak - begin), 0)
-            falling = np.where(at >= peak, (end - at) / (end - peak), 0)
-        slopes = np.where(at < peak, rising, falling)
-        inside = (at >= begin) & (at < end) & (at != peak)
-        weights = np.where(at == peak, 1.0, np.where(inside, slopes, 0.0))
+            weights = _triangles(
+                rows, columns, (int(length) + 1) / int(rate), low, high
+            )
         return weights.astype(DType(self.to).numpy)
 
     @staticmethod
@@ -132,3 +123,18 @@ class MelWeights(Op, name="mel_weights"):
             for to in ("f32", "f64"):
                 op = MelWeights(length // 2 + 1, count, to)
                 yield Sample(op, (*numbers, *edges))
+
+
+def _triangles(rows: int, columns: int, bins: float, low: Array, high: Array) -> Array:
+    """The weights, where a frequency of 1 Hz is ``bins`` rows."""
+    ends = np.log10(1 + np.asarray([low, high], np.float64) / 700) * 2595
+    mel = ends[0] + np.arange(columns + 2) * (ends[1] - ends[0]) / (columns + 2)
+    places = np.floor(bins * 700 * (10 ** (mel / 2595) - 1))
+    # A triangle begins, peaks and ends at three neighbours of these places.
+    begin, peak, end = places[:-2], places[1:-1], places[2:]
+    at = np.arange(rows)[:, None]
+    slopes = np.where(
+        at < peak, (at - begin) / (peak - begin), (end - at) / (end - peak)
+    )
+    inside = (at >= begin) & (at < end)
+    return np.where(at == peak, 1.0, np.where(inside, slopes, 0.0))
