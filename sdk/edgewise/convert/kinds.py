@@ -30,7 +30,7 @@ def joined(
         if a.rank != b.rank:
             raise ctx.unsupported(
                 f"gives {a} or {b}, so that only a run knows the number of axes",
-                "reshape to one number of axes before export",
+                "give fixed input_shapes, or let both have as many axes",
             )
         sizes = zip(a.shape, b.shape, strict=True)
         return a.with_shape(tuple(_size(ctx, m, n, kept) for m, n in sizes))

@@ -58,7 +58,8 @@ def module_outputs(module: Module, feeds: Feeds) -> dict[str, Array]:
         variables |= derived
     inputs = {value.node.label for value in module.functions["infer"].inputs}
     given = {key: array for key, array in feeds.items() if key in inputs}
-    return evaluate(module.functions["infer"], given, variables)[0]
+    infer, functions = module.functions["infer"], module.functions
+    return evaluate(infer, given, variables, functions=functions)[0]
 
 
 def onnxruntime_outputs(model: onnx.ModelProto, feeds: Feeds) -> dict[str, Array]:
