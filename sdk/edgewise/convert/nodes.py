@@ -27,7 +27,7 @@ from edgewise.ir.graph import Value
 from edgewise.types import ValueType
 
 MAX_DEPTH = 32  # graphs within graphs and functions
-MAX_EXPANDED = 200_000  # nodes that functions and nested graphs may bring
+MAX_EXPANDED = 50_000  # nodes that functions and nested graphs may bring
 
 
 class Nodes:
