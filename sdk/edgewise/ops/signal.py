@@ -110,9 +110,11 @@ class MelWeights(Op, name="mel_weights"):
                 f" {int(rate)} Hz; want [{rows}, {columns}] and a rate above 0"
             )
         with np.errstate(all="ignore"):
-            weights = _triangles(
-                rows, columns, (int(length) + 1) / int(rate), low, high
-            )
+            # In mel the frequencies lie evenly; each falls into a row.
+            ends = np.log10(1 + np.asarray([low, high], np.float64) / 700) * 2595
+            step = (ends[1] - ends[0]) / (columns + 2)
+            hertz = 700 * (10 ** ((ends[0] + np.arange(columns + 2) * step) / 2595) - 1)
+            weights = _triangles(rows, (int(length) + 1) * hertz // int(rate))
         return weights.astype(DType(self.to).numpy)
 
     @staticmethod
@@ -125,16 +127,11 @@ class MelWeights(Op, name="mel_weights"):
                 yield Sample(op, (*numbers, *edges))
 
 
-def _triangles(rows: int, columns: int, bins: float, low: Array, high: Array) -> Array:
-    """The weights, where a frequency of 1 Hz is ``bins`` rows."""
-    ends = np.log10(1 + np.asarray([low, high], np.float64) / 700) * 2595
-    mel = ends[0] + np.arange(columns + 2) * (ends[1] - ends[0]) / (columns + 2)
-    places = np.floor(bins * 700 * (10 ** (mel / 2595) - 1))
-    # A triangle begins, peaks and ends at three neighbours of these places.
+def _triangles(rows: int, places: Array) -> Array:
+    """A column for every three neighbours: where it begins, peaks and ends."""
     begin, peak, end = places[:-2], places[1:-1], places[2:]
     at = np.arange(rows)[:, None]
-    slopes = np.where(
-        at < peak, (at - begin) / (peak - begin), (end - at) / (end - peak)
-    )
+    rising, falling = (at - begin) / (peak - begin), (end - at) / (end - peak)
     inside = (at >= begin) & (at < end)
-    return np.where(at == peak, 1.0, np.where(inside, slopes, 0.0))
+    slopes = np.where(inside, np.where(at < peak, rising, falling), 0.0)
+    return np.where(at == peak, 1.0, slopes)
