@@ -129,7 +129,9 @@ class ConvInteger(Op, name="conv_integer"):
             w_zero = w_zero.reshape(-1, *(1,) * (w.ndim - 1))
         terms = math.prod(w.shape[1:])
         padded = self.window.padded(_centred(x, x_zero, terms), 0.0)
-        weight = _centred(w, w_zero, terms).reshape(*w.shape[:2], -1)
+        weight = _centred(w, w_zero, terms).reshape(
+            *w.shape[:2], math.prod(self.kernel)
+        )
         images = np.split(padded, self.groups, axis=-1)
         groups = zip(images, np.split(weight, self.groups), strict=True)
         return _wrapped(np.concatenate([self._sum(*pair) for pair in groups], axis=-1))
@@ -156,6 +158,7 @@ class ConvInteger(Op, name="conv_integer"):
         yield Sample(ConvInteger((3, 2), *plane), (x[:0], w, None, zeros[1]))
         line = ConvInteger((3,), (1,), (1, 1), (1,))
         yield Sample(line, (x[0], w[:, :, :, 0], zeros[0]))
+        yield Sample(ConvInteger((3, 2), *plane), (x, w[:0], zeros[0]))
         cube = ConvInteger((1, 3, 2), (1, 1, 1), (0,) * 6, (1, 1, 1), 4)
         yield Sample(cube, (x[None], _bytes(8, 1, 1, 3, 2, dtype="uint8")))
 

@@ -10,7 +10,7 @@ import pytest
 from onnx import helper
 
 from edgewise.convert import convert_module
-from edgewise.errors import ModelFormatError
+from edgewise.errors import ModelFormatError, UnsupportedOpError
 
 Check = Callable[..., Any]
 
@@ -267,3 +267,10 @@ def test_space_and_depth_are_each_other_s_inverse(
     model = build(nodes, {"x": x}, ["y"], opset=28)
     got = module_outputs(convert_module(model).module, {"x": x})["y"]
     np.testing.assert_array_equal(got, x)
+
+
+def test_image_files_are_refused_with_a_way_out(build: Check) -> None:
+    node = helper.make_node("ImageDecoder", ["x"], ["y"], name="jpeg")
+    model = build([node], {"x": np.zeros(9, np.uint8)}, ["y"], opset=20)
+    with pytest.raises(UnsupportedOpError, match=r"jpeg.*decode images before"):
+        convert_module(model)

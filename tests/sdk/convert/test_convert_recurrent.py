@@ -120,3 +120,36 @@ def test_an_unknown_activation_is_refused(build: Check, f32: Check) -> None:
     weights = {"w": f32(1, 12, 3), "r": f32(1, 12, 4)}
     with pytest.raises(UnsupportedOpError, match=r"gru.*swirl.*use one of tanh"):
         convert_module(build([node], {"x": f32(5, 2, 3)}, ["y"], weights=weights))
+
+
+@pytest.mark.parametrize("columns", [False, True])
+@pytest.mark.parametrize("ways", [1, 2])
+def test_weights_in_bytes_are_the_numbers_they_stand_for(
+    columns: bool, ways: int, build: Check, module_outputs: Check, f32: Check
+) -> None:
+    x, _, _, bias = layer(f32, 4, ways)
+    w, r = (np.rint(30 * f32(ways, n, 12)).astype(np.int8) for n in (4, 3))
+    shape = (ways, 12) if columns else (ways,)
+    scales = [0.01 * (1 + np.abs(f32(*shape))) for _ in range(2)]
+    zeros = [np.full(shape, 3, np.int8)] * 2
+    more: dict[str, Any] = {"hidden_size": 3}
+    more |= {"direction": "bidirectional"} if ways == 2 else {}
+    pairs = (scales[0], zeros[0], scales[1], zeros[1])
+    given = (x, w, r, bias, None, None, None, None, *pairs)
+    names = ["" if a is None else f"x{i}" for i, a in enumerate(given)]
+    node = helper.make_node(
+        "DynamicQuantizeLSTM", names, ["y"], domain="com.microsoft", **more
+    )
+    feeds = {f"x{i}": a for i, a in enumerate(given) if a is not None}
+    model = build([node], feeds, ["y"])
+    model.opset_import.append(helper.make_opsetid("com.microsoft", 1))
+    got = module_outputs(convert_module(model).module, feeds)["y"]
+
+    real = [
+        ((q - np.float32(3)) * scale.reshape(ways, 1, -1)).transpose(0, 2, 1)
+        for q, scale in zip((w, r), scales, strict=True)
+    ]
+    plain = helper.make_node("LSTM", ["x", "w", "r", "b"], ["y"], **more)
+    feeds = dict(zip("xwrb", (x, *real, bias), strict=True))
+    wanted = module_outputs(convert_module(build([plain], feeds, ["y"])).module, feeds)
+    np.testing.assert_allclose(got, wanted["y"], 1e-5, 1e-6)

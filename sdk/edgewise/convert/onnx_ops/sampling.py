@@ -92,3 +92,11 @@ def _col2im(ctx: OpContext) -> Value:
         numbers(ctx, "dilations", axes),
     )
     return ctx.emit(op, ctx[0])
+
+
+@onnx_op("ImageDecoder", since=20)
+def _image_decoder(ctx: OpContext) -> Value:
+    raise ctx.unsupported(
+        "reads the bytes of an image file",
+        "decode images before, feed arrays",
+    )
