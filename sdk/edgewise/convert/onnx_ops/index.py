@@ -20,16 +20,15 @@ from edgewise.types import DType
 
 @onnx_op("Constant")
 def _constant(ctx: OpContext) -> Value:
-    if ctx.node.attribute and ctx.node.attribute[0].name == "sparse_value":
-        raise ctx.unsupported("holds a sparse tensor", "export dense constants")
-    array = ctx.tensor("value")
+    for name in ("value", "sparse_value"):
+        array = ctx.tensor(name)
+        if array is not None:
+            return ctx.constant(array)
     for name, dtype in _PLAIN.items():
         given = ctx.attribute(name)
         if given is not None:
-            array = np.array(given, dtype)
-    if array is None:
-        raise ctx.malformed("its value is missing")
-    return ctx.constant(array)
+            return ctx.constant(np.array(given, dtype))
+    raise ctx.malformed("its value is missing")
 
 
 _PLAIN: dict[str, type] = {
