@@ -8,9 +8,7 @@ cannot hold (``floordiv(T + 1, 2)``).  Equal expressions are equal objects by va
 
 from __future__ import annotations
 
-import ast
 import math
-import operator
 import re
 from collections.abc import Callable, Iterable, Mapping
 from typing import TypeAlias
@@ -18,9 +16,9 @@ from typing import TypeAlias
 from edgewise.errors import ShapeError
 
 MAX_TERMS = 64
-MAX_TEXT = 1024
-MAX_DEPTH = 32
-_NAME = r"[A-Za-z_]\w*"
+MAX_DEGREE = 16  # symbols that one term multiplies
+MAX_CALLS = 16  # operations within operations
+NAME = r"[A-Za-z_]\w*"
 
 Atom: TypeAlias = "str | Call"
 Monomial: TypeAlias = tuple[Atom, ...]
@@ -29,10 +27,13 @@ Monomial: TypeAlias = tuple[Atom, ...]
 class Call:
     """An operation on dims that stays unevaluated: floordiv, mod, max or min."""
 
-    __slots__ = ("args", "function")
+    __slots__ = ("args", "depth", "function")
 
     def __init__(self, function: str, args: tuple[Dim, ...]) -> None:
         self.function, self.args = function, args
+        self.depth = 1 + max(map(_depth, args), default=0)
+        if self.depth > MAX_CALLS:
+            raise ShapeError(f"a symbolic size nests more than {MAX_CALLS} deep")
 
     def __eq__(self, other: object) -> bool:
         return (
@@ -84,6 +85,10 @@ class Expr:
         product: dict[Monomial, int] = {}
         for left, a in self.terms.items():
             for right, b in _terms(other).items():
+                if len(left) + len(right) > MAX_DEGREE:
+                    raise ShapeError(
+                        f"a symbolic size multiplies more than {MAX_DEGREE} symbols"
+                    )
                 key = tuple(sorted(left + right, key=str))
                 product[key] = product.get(key, 0) + a * b
         return _normal(product)
@@ -115,6 +120,14 @@ class Expr:
 
 Dim: TypeAlias = int | Expr
 Shape: TypeAlias = tuple[Dim, ...]
+
+
+def _depth(dim: Dim) -> int:
+    """How deep operations nest in it."""
+    if isinstance(dim, int):
+        return 0
+    atoms = (atom for monomial in dim.terms for atom in monomial)
+    return max((a.depth for a in atoms if isinstance(a, Call)), default=0)
 
 
 def _order(monomial: Monomial) -> tuple[int, str]:
@@ -201,7 +214,7 @@ def minimum(a: Dim, b: Dim) -> Dim:
 
 def symbol(name: str) -> Expr:
     """A size called ``name``, unknown until run time."""
-    if not re.fullmatch(_NAME, name, re.ASCII):
+    if not re.fullmatch(NAME, name, re.ASCII):
         raise ShapeError(f"{name!r} cannot name a size: want letters, digits and _")
     return Expr({(name,): 1})
 
@@ -256,43 +269,3 @@ def _bind_atom(atom: Atom, values: Mapping[str, Dim]) -> Dim:
         return values.get(atom, Expr({(atom,): 1}))
     a, b = (bind(arg, values) for arg in atom.args)
     return FUNCTIONS[atom.function](a, b)
-
-
-def parse(text: str) -> Dim:
-    """The dim that ``str`` printed; hostile text raises ``ShapeError``."""
-    if len(text) > MAX_TEXT:
-        raise ShapeError(f"a symbolic size is longer than {MAX_TEXT} characters")
-    try:
-        # Every name gets a mark in front, so that none is a word of Python.
-        marked = re.sub(_NAME, r"_\g<0>", text, flags=re.ASCII)
-        tree = ast.parse(marked, mode="eval")
-        return _from_ast(tree.body, 0)
-    except (SyntaxError, ValueError, MemoryError, RecursionError) as error:
-        raise ShapeError(f"{text!r} is not a size") from error
-
-
-_OPERATORS: dict[type[ast.operator], Callable[[Dim, Dim], Dim]] = {
-    ast.Add: operator.add,
-    ast.Sub: operator.sub,
-    ast.Mult: operator.mul,
-}
-
-
-def _from_ast(node: ast.expr, depth: int) -> Dim:
-    if depth > MAX_DEPTH:
-        raise ValueError("too deep")
-    match node:
-        case ast.Constant(value=int(value)) if not isinstance(value, bool):
-            return value
-        case ast.Name(id=name):
-            return symbol(name[1:])
-        case ast.UnaryOp(op=ast.USub(), operand=operand):
-            return -_from_ast(operand, depth + 1)
-        case ast.BinOp(left=left, op=op, right=right) if type(op) in _OPERATORS:
-            a, b = _from_ast(left, depth + 1), _from_ast(right, depth + 1)
-            return _OPERATORS[type(op)](a, b)
-        case ast.Call(func=ast.Name(id=name), args=[left, right], keywords=[]):
-            if name[1:] in FUNCTIONS:
-                a, b = _from_ast(left, depth + 1), _from_ast(right, depth + 1)
-                return FUNCTIONS[name[1:]](a, b)
-    raise ValueError(ast.dump(node))

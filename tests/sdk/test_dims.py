@@ -6,9 +6,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from edgewise.dim_text import MAX_TEXT, parse
 from edgewise.dims import (
+    MAX_CALLS,
     MAX_TERMS,
-    MAX_TEXT,
     Dim,
     Expr,
     bind,
@@ -17,7 +18,6 @@ from edgewise.dims import (
     maximum,
     minimum,
     mod,
-    parse,
     product,
     symbol,
     symbols,
@@ -137,3 +137,24 @@ def test_texts_and_polynomials_have_limits() -> None:
         many = many + symbol(f"s{index}")
     with pytest.raises(ShapeError, match="terms"):
         _ = many + N
+
+
+def test_products_of_too_many_symbols_are_refused() -> None:
+    size: Dim = symbol("N")
+    for _ in range(4):
+        size = size * size
+    with pytest.raises(ShapeError, match="multiplies more than"):
+        _ = size * size
+
+
+def test_operations_nested_too_deep_are_refused() -> None:
+    size: Dim = symbol("N")
+    for _ in range(MAX_CALLS):
+        size = floordiv(size + 1, 2)
+    with pytest.raises(ShapeError, match="nests more than"):
+        floordiv(size + 1, 2)
+
+
+def test_the_longest_sum_is_read_back() -> None:
+    total = sum(symbol(f"s{index}") for index in range(MAX_TERMS))
+    assert parse(str(total)) == total

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from edgewise.convert.config import ConvertConfig
-from edgewise.errors import EdgewiseError
+from edgewise.errors import EdgewiseError, InternalError
 from edgewise.ir.module import Module
 from edgewise.model import Model
 from edgewise.passes.pipeline import PassReport, optimise
@@ -49,4 +49,14 @@ def convert(source: Source, config: ConvertConfig | None = None) -> Model:
 def convert_module(source: Source, config: ConvertConfig | None = None) -> Conversion:
     """Like ``convert``, with a report of every pass."""
     config = config or ConvertConfig()
-    return Conversion(*optimise(import_module(source, config), config))
+    try:
+        return Conversion(*optimise(import_module(source, config), config))
+    except EdgewiseError:
+        raise
+    except MemoryError as error:
+        raise EdgewiseError(
+            "converting this model needs more memory than there is"
+        ) from error
+    except Exception as error:
+        what = f"{type(error).__name__}: {error}"
+        raise InternalError(f"converting failed: {what}; please report it") from error

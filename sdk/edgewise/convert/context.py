@@ -22,6 +22,7 @@ from edgewise.convert.tensors import (
 from edgewise.convert.world import World
 from edgewise.dims import Dim, Shape
 from edgewise.errors import ModelFormatError, UnsupportedOpError
+from edgewise.format.tables import DamageError
 from edgewise.ir.graph import Value, constant
 from edgewise.ir.op import Array, Op
 from edgewise.types import DType, ValueType
@@ -59,6 +60,11 @@ class OpContext:
     def emit_all(self, op: Op, *inputs: Value | None) -> tuple[Value, ...]:
         """All outputs of a core op, labelled with this node's name."""
         outputs = op.node(*inputs, label=self.name)
+        try:
+            for value in outputs:
+                self.world.bounds.want_sane(value.kind)
+        except DamageError as error:
+            raise self.malformed(f"one of its values is too large: {error}") from error
         self.scope.growing.add(outputs[0].node)
         return outputs
 

@@ -20,9 +20,16 @@ from edgewise.convert.onnx_ops import importer_of, supported
 from edgewise.convert.onnx_ops.registry import Importer, Outputs
 from edgewise.convert.order import node_name, sorted_nodes, subgraphs
 from edgewise.convert.scope import Growing, Scope
+from edgewise.convert.signature import fault, misfit
 from edgewise.convert.source import Parsed, versions
 from edgewise.convert.world import World
-from edgewise.errors import DTypeError, ShapeError, UnsupportedOpError
+from edgewise.errors import (
+    DTypeError,
+    EdgewiseError,
+    InternalError,
+    ShapeError,
+    UnsupportedOpError,
+)
 from edgewise.ir.graph import Value
 from edgewise.types import ValueType
 
@@ -90,20 +97,33 @@ class Nodes:
         node = resolved(node, scope.attributes)
         inputs = tuple(scope.find(name) if name else None for name in node.input)
         context = OpContext(self.world, scope, node, inputs)
+        if why := fault(node):
+            raise context.malformed(why)
+        self._bind(context, self._guarded(context))
+
+    def _guarded(self, context: OpContext) -> Outputs:
+        """What the node makes; all errors name it."""
+        where = f"node {context.name!r} ({context.title})"
         try:
-            outputs = self._outputs(context)
+            return self._outputs(context)
         except (ShapeError, DTypeError) as error:
-            where = f"node {context.name!r} ({context.title})"
             if where in str(error):
                 raise
             raise type(error)(f"{where}: {error}") from error
-        self._bind(context, outputs)
+        except (EdgewiseError, MemoryError):
+            raise
+        except Exception as error:
+            raise InternalError(
+                f"{where}: {type(error).__name__}: {error}; please report this node"
+            ) from error
 
     def _outputs(self, context: OpContext) -> Outputs:
         scope, node = context.scope, context.node
         called = self._functions.own(node)
         if called is not None:
             return self._call(context, called)
+        if why := misfit(node, context.opset):
+            raise context.malformed(why)
         importer = importer_of(node.op_type, context.opset, node.domain)
         if importer is not None:
             return _by_importer(importer, context)

@@ -11,9 +11,12 @@ from google.protobuf.message import (  # type: ignore[import-untyped]  # has no 
     DecodeError,
 )
 
+from edgewise.convert.screen import want_sane
+from edgewise.convert.wire import WireError, measure
 from edgewise.errors import ModelFormatError
 
 MODEL_SUFFIX = ".onnx"
+MAX_FILE = (1 << 31) - 1  # bytes: what protobuf takes
 NEWEST_OPSET = 28  # the newest whose operator texts the importer was written from
 MAIN_DOMAINS = ("", "ai.onnx")
 
@@ -47,6 +50,7 @@ def read(source: Source) -> Parsed:
     else:
         path = Path(source)
         parsed = Parsed(_parse(_bytes(path), path), path.resolve().parent, str(path))
+    want_sane(parsed.path, parsed.model)
     if not parsed.model.HasField("graph"):
         raise parsed.error("holds no graph: not an ONNX model")
     opset(parsed)
@@ -76,16 +80,28 @@ def versions(
 
 def _bytes(path: Path) -> bytes:
     try:
+        if path.exists() and not path.is_file():  # a device may never end
+            raise ModelFormatError(path, "is no regular file")
+        size = path.stat().st_size
+        if size > MAX_FILE:
+            raise ModelFormatError(
+                path,
+                f"has {size} bytes; ONNX files hold at most {MAX_FILE}, and weights"
+                " beyond that lie beside them as external data",
+            )
         return path.read_bytes()
-    except OSError as error:
-        reason = error.strerror or str(error)
+    except (OSError, ValueError) as error:  # a zero byte in a path is a ValueError
+        reason = getattr(error, "strerror", None) or str(error)
         raise ModelFormatError(path, f"cannot be read: {reason}") from error
 
 
 def _parse(data: bytes, path: object) -> onnx.ModelProto:
     model = onnx.ModelProto()
     try:
+        measure(data, model.DESCRIPTOR)
         model.ParseFromString(data)
+    except WireError as error:
+        raise ModelFormatError(path, f"is not an ONNX model: {error}") from error
     except DecodeError as error:
         raise ModelFormatError(
             path, "is not an ONNX model, or is cut short: its message does not parse"

@@ -13,6 +13,7 @@ import numpy as np
 
 from edgewise.convert.symbolic_rules import RULES, Unknown, as_dims, objects, quotient
 from edgewise.dims import Dim, Expr, Shape
+from edgewise.errors import ShapeError
 from edgewise.ir.graph import Constant, Leaf, Value, constant
 from edgewise.ir.op import Array
 from edgewise.ops.binary import Div
@@ -24,6 +25,7 @@ from edgewise.ops.unary import Floor
 from edgewise.types import DType, TensorType
 
 LIMIT = 4096  # elements; no shape has more, and no bomb fits
+MAX_DEPTH = 64  # joins and casts that a vector's elements are looked for behind
 
 
 class Sizes:
@@ -38,7 +40,7 @@ class Sizes:
             self._found[value] = self._evaluate(value)
         return self._found[value]
 
-    def elements(self, value: Value) -> list[Dim | None] | None:
+    def elements(self, value: Value, depth: int = 0) -> list[Dim | None] | None:
         """The elements of a vector, ``None`` for one that only a run knows.
 
         ``None`` in place of them all where it tells nothing.
@@ -46,21 +48,24 @@ class Sizes:
         array = self.known(value)
         if array is not None:
             return list(array.reshape(-1).tolist())
+        if depth > MAX_DEPTH:
+            return None
         source = value.node.inputs[0] if value.node.inputs else None
         if isinstance(value.op, Concat):
             parts = [v for v in value.node.inputs if v is not None]
-            return self._joined(parts)
+            return self._joined(parts, depth + 1)
         if isinstance(value.op, Reshape | Cast | ReadDims) and source is not None:
             whole = source.type.dtype.is_integer and value.type.dtype.is_integer
-            return self.elements(source) if whole and _small(source) else None
+            known = whole and _small(source)
+            return self.elements(source, depth + 1) if known else None
         return None
 
-    def _joined(self, parts: list[Value]) -> list[Dim | None] | None:
+    def _joined(self, parts: list[Value], depth: int) -> list[Dim | None] | None:
         joined: list[Dim | None] = []
         for part in parts:
             if part.type.rank != 1 or not _small(part):
                 return None
-            known = self.elements(part)
+            known = self.elements(part, depth)
             joined += [None] * part.type.dims[0] if known is None else known
         return joined
 
@@ -92,7 +97,8 @@ class Sizes:
             return self._floored(value)
         if any(array is not None and array.dtype == object for array in arrays):
             return _symbolic(value, arrays)
-        result = op.reference(*arrays)
+        with np.errstate(all="ignore"):
+            result = op.reference(*arrays)
         return result[value.index] if isinstance(result, tuple) else result
 
     def _inputs(self, value: Value) -> list[Array | None] | None:
@@ -118,7 +124,7 @@ class Sizes:
         try:
             a, b = (as_dims(array) for array in arrays if array is not None)
             return _plain(objects(np.frompyfunc(quotient, 2, 1)(a, b)), value)
-        except Unknown:
+        except (Unknown, ShapeError):
             return None
 
 
@@ -134,11 +140,14 @@ def _small(value: Value) -> bool:
     return static and math.prod(value.type.dims) <= LIMIT
 
 
-def _plain(array: Array, value: Value) -> Array:
-    """As plain numbers where no symbol is left."""
+def _plain(array: Array, value: Value) -> Array | None:
+    """As plain numbers where no symbol is left; ``None`` where they are no sizes."""
     if any(isinstance(item, Expr) for item in array.flat):
         return array
-    return array.astype(value.type.dtype.numpy)
+    try:
+        return array.astype(value.type.dtype.numpy)
+    except OverflowError:
+        return None
 
 
 def _symbolic(value: Value, arrays: list[Array | None]) -> Array | None:
@@ -148,7 +157,7 @@ def _symbolic(value: Value, arrays: list[Array | None]) -> Array | None:
     try:
         known = [None if array is None else as_dims(array) for array in arrays]
         return _plain(objects(rule(value.op, value.type, *known)), value)
-    except Unknown:
+    except (Unknown, ShapeError):  # beyond what symbols can say: a run computes it
         return None
 
 

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import math
-from pathlib import Path
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
 import onnx
-from onnx import SparseTensorProto, TensorProto, numpy_helper
+from onnx import SparseTensorProto, TensorProto
 
+from edgewise.convert.external import external_bytes
+from edgewise.convert.signature import LISTS, field_of
 from edgewise.convert.source import Parsed
+from edgewise.format.values import MAX_ELEMENTS, MAX_RANK
 from edgewise.ir.op import Array
 from edgewise.types import DType
 
@@ -43,8 +46,23 @@ DTYPES: dict[int, DType] = {
     TensorProto.COMPLEX128: DType.C128,
 }
 MAX_DENSE = 1 << 26  # elements that a sparse tensor may turn into
-# Bits of an element in a file, where they are not those in memory.
-_PACKED = {DType.I4: 4, DType.U4: 4, DType.F4E2M1FN: 4, DType.I2: 2, DType.U2: 2}
+# Where elements are listed; all others are in int32_data.
+_LISTS = {
+    DType.F32: "float_data",
+    DType.C64: "float_data",
+    DType.F64: "double_data",
+    DType.C128: "double_data",
+    DType.I64: "int64_data",
+    DType.U64: "uint64_data",
+    DType.U32: "uint64_data",
+}
+_NUMBERS = {
+    "float_data": np.float32,
+    "double_data": np.float64,
+    "int64_data": np.int64,
+    "uint64_data": np.uint64,
+    "int32_data": np.int32,
+}
 
 
 def element_type(parsed: Parsed, code: int, where: str) -> DType:
@@ -58,96 +76,112 @@ def element_type(parsed: Parsed, code: int, where: str) -> DType:
 def tensor_array(parsed: Parsed, tensor: TensorProto, where: str) -> Array:
     """The array a tensor holds, in the file or beside it."""
     dtype = element_type(parsed, tensor.data_type, where)
-    dims = tuple(tensor.dims)
-    if any(dim < 0 for dim in dims):
-        raise parsed.error(f"{where} has a negative size: {list(dims)}")
-    if tensor.data_location == TensorProto.EXTERNAL:
-        return _from_bytes(parsed, tensor, dtype, _external(parsed, tensor, where))
-    if tensor.HasField("raw_data"):
-        return _from_bytes(parsed, tensor, dtype, tensor.raw_data)
-    try:
-        array: Array = numpy_helper.to_array(tensor)
-    except (ValueError, TypeError) as error:
-        raise parsed.error(
-            f"{where} has sizes {list(dims)} that its data does not fill"
-        ) from error
+    dims = _dims(parsed, tensor.dims, where)
+    if tensor.HasField("segment"):
+        raise parsed.error(f"{where} is a segment of a tensor; want it whole")
     if dtype is DType.STRING:
-        return _texts(array)
-    return array.reshape(dims)
-
-
-def _texts(array: Array) -> Array:
-    decoded = [x.decode() if isinstance(x, bytes) else str(x) for x in array.flat]
-    texts = np.empty(len(decoded), object)
-    texts[:] = decoded
-    return texts.reshape(array.shape)
-
-
-def _from_bytes(
-    parsed: Parsed, tensor: TensorProto, dtype: DType, data: bytes | Array
-) -> Array:
-    count = math.prod(tensor.dims)
-    bits = _PACKED.get(dtype, dtype.bits)
-    if not bits or len(data) != -(-count * bits // 8):
+        return _texts(parsed, tensor, dims, where)
+    if tensor.data_location == TensorProto.EXTERNAL:
+        data = external_bytes(parsed, tensor, where)
+    elif tensor.raw_data:
+        if any(len(getattr(tensor, field)) for field in _NUMBERS):
+            raise parsed.error(f"{where} holds both raw data and a list of numbers")
+        data = np.frombuffer(tensor.raw_data, np.uint8)
+    else:
+        data = _listed(parsed, tensor, dtype, where)
+    count = math.prod(dims)
+    size = -(-count * dtype.width // 8)
+    if len(data) != size:
         raise parsed.error(
-            f"tensor {tensor.name!r} holds {len(data)} bytes; {list(tensor.dims)} of"
-            f" {dtype.value} takes {-(-count * bits // 8)}"
+            f"{where} holds {len(data)} bytes; {list(dims)} of {dtype.value} takes"
+            f" {size}"
         )
-    if dtype in _PACKED:
-        inside = TensorProto(data_type=tensor.data_type, dims=tensor.dims)
-        inside.raw_data = bytes(data)
-        array: Array = numpy_helper.to_array(inside)
-        return array
+    if dtype is DType.BOOL:
+        truth: Array = data != 0
+        return truth.reshape(dims)
+    if dtype.width < dtype.bits:
+        return _unpacked(data, dtype, count).reshape(dims)
     # Files are little-endian, and so is every processor that edgewise supports.
-    return np.frombuffer(data, dtype.numpy).reshape(tensor.dims)
+    return np.frombuffer(data, dtype.numpy).reshape(dims)
 
 
-def _external(parsed: Parsed, tensor: TensorProto, where: str) -> Array:
-    entries = {entry.key: entry.value for entry in tensor.external_data}
-    path = _inside(parsed, entries.get("location", ""), where)
-    size = path.stat().st_size
+def _dims(parsed: Parsed, given: Iterable[int], where: str) -> tuple[int, ...]:
+    """Sizes that an array may have; products are taken where they cannot wrap."""
+    dims = tuple(given)
+    if len(dims) > MAX_RANK or any(dim < 0 for dim in dims):
+        raise parsed.error(
+            f"{where} has the sizes {list(dims)[: MAX_RANK + 1]}; want at most"
+            f" {MAX_RANK}, none negative"
+        )
+    # Axes beside an empty one count too: numpy wants their product to fit.
+    if math.prod(dim or 1 for dim in dims) > MAX_ELEMENTS:
+        raise parsed.error(f"{where} has the sizes {list(dims)}: no memory holds those")
+    return dims
+
+
+def _listed(parsed: Parsed, tensor: TensorProto, dtype: DType, where: str) -> Array:
+    """The bytes of a tensor whose elements are listed as numbers."""
+    field = _LISTS.get(dtype, "int32_data")
+    numbers = np.array(getattr(tensor, field), _NUMBERS[field])
+    if field == "int32_data" and dtype is not DType.I32:
+        low, high = _written(dtype)
+        if numbers.size and not low <= numbers.min() <= numbers.max() <= high:
+            raise parsed.error(
+                f"{where} lists numbers from {numbers.min()} to {numbers.max()}; those"
+                f" of {dtype.value} are {low} to {high}"
+            )
+        unsigned = np.uint16 if dtype.bits == 16 else np.uint8
+        numbers = numbers.astype(unsigned)
+    elif dtype is DType.U32:
+        if (numbers >> np.uint64(32)).any():
+            raise parsed.error(
+                f"{where} lists numbers that {dtype.value} does not have"
+            )
+        numbers = numbers.astype(np.uint32)
+    return numbers.view(np.uint8)
+
+
+def _written(dtype: DType) -> tuple[int, int]:
+    """The numbers that stand for elements; for fractions and packed ones, bits."""
+    if dtype in (DType.I8, DType.I16):
+        return -(1 << dtype.bits - 1), (1 << dtype.bits - 1) - 1
+    return 0, 1 if dtype is DType.BOOL else (1 << dtype.bits) - 1
+
+
+def _unpacked(data: Array, dtype: DType, count: int) -> Array:
+    """One element a byte, from several; the first lies in the lowest bits."""
+    shifts = np.arange(0, 8, dtype.width, dtype=np.uint8)
+    mask = np.uint8((1 << dtype.width) - 1)
+    found = ((data[:, None] >> shifts) & mask).reshape(-1)[:count]
+    if dtype in (DType.I4, DType.I2):  # the sign fills the byte
+        top = np.uint8(8 - dtype.width)
+        found = ((found << top).view(np.int8) >> top).view(np.uint8)
+    return found.view(dtype.numpy)
+
+
+def _texts(
+    parsed: Parsed, tensor: TensorProto, dims: tuple[int, ...], where: str
+) -> Array:
+    count = math.prod(dims)
+    if len(tensor.string_data) != count:
+        raise parsed.error(
+            f"{where} holds {len(tensor.string_data)} texts; {list(dims)} takes {count}"
+        )
+    texts = np.empty(count, object)
     try:
-        offset = int(entries.get("offset", 0))
-        length = int(entries.get("length", size - offset))
-    except ValueError as error:
-        raise parsed.error(f"{where} has no numbers for its external range") from error
-    # Python's integers do not wrap, so the sum may be compared as it stands.
-    if offset < 0 or length < 0 or offset + length > size:
-        raise parsed.error(
-            f"{where} wants bytes {offset} to {offset + length} of {path.name},"
-            f" which has {size}"
-        )
-    if length == 0:
-        return np.zeros(0, np.uint8)
-    return np.memmap(path, np.uint8, "r", offset, (length,))
-
-
-def _inside(parsed: Parsed, location: str, where: str) -> Path:
-    """The file called ``location``, which must lie in the model's own folder."""
-    if parsed.folder is None:
-        raise parsed.error(
-            f"{where} lies in another file ({location!r}): convert from a path"
-        )
-    folder = parsed.folder.resolve()
-    path = (folder / location).resolve()
-    if not location or not path.is_relative_to(folder):
-        raise parsed.error(
-            f"{where} lies outside the model's folder ({location!r}); want it beside"
-            " the model"
-        )
-    if not path.is_file():
-        raise parsed.error(f"{where} lies in {location!r}, which is not there")
-    return path
+        texts[:] = [text.decode() for text in tensor.string_data]
+    except UnicodeDecodeError as error:
+        raise parsed.error(f"{where} holds a text that is not UTF-8") from error
+    return texts.reshape(dims)
 
 
 def attribute_value(attribute: onnx.AttributeProto) -> Any:
     """The plain value of an attribute; texts decoded, lists as tuples."""
-    value = onnx.helper.get_attribute_value(attribute)
+    field = field_of(attribute)
+    value = getattr(attribute, field)
     if isinstance(value, bytes):
         return value.decode(errors="replace")
-    if isinstance(value, (str, int, float)) or not hasattr(value, "__len__"):
-        return value
-    if hasattr(value, "DESCRIPTOR"):
+    if field not in LISTS:
         return value
     return tuple(
         v.decode(errors="replace") if isinstance(v, bytes) else v for v in value
@@ -156,12 +190,12 @@ def attribute_value(attribute: onnx.AttributeProto) -> Any:
 
 def sparse_array(parsed: Parsed, sparse: SparseTensorProto, where: str) -> Array:
     """The dense array of a sparse tensor, whose indices are checked first."""
-    dims = tuple(sparse.dims)
+    dims = _dims(parsed, sparse.dims, where)
     count = math.prod(dims)
-    if any(dim < 0 for dim in dims) or count > MAX_DENSE:
+    if count > MAX_DENSE:
         raise parsed.error(
-            f"{where} is sparse with the sizes {list(dims)}; want 0 or more, and at"
-            f" most {MAX_DENSE} elements in all"
+            f"{where} is sparse with the sizes {list(dims)}; want at most {MAX_DENSE}"
+            " elements in all"
         )
     values = tensor_array(parsed, sparse.values, where)
     indices = tensor_array(parsed, sparse.indices, f"the indices of {where}")

@@ -14,6 +14,7 @@ from edgewise.convert.source import Parsed
 from edgewise.convert.symbolic import Sizes
 from edgewise.convert.symbols import Symbols
 from edgewise.convert.weights import Weights
+from edgewise.format import values
 from edgewise.ir.graph import Graph, Value
 from edgewise.types import ValueType
 
@@ -43,12 +44,14 @@ class World:
         weights: Stored tensors.
         functions: Bodies of branches and loops, by name.
         graphs: Imports nested graphs.
+        bounds: What a file may say of a value: checked before inference doubles it.
     """
 
     def __init__(self, parsed: Parsed, graphs: Graphs, config: ConvertConfig) -> None:
         self.parsed, self.graphs, self.config = parsed, graphs, config
         self.symbols = Symbols()
         self.sizes = Sizes()
+        self.bounds = values.Sizes()
         self.weights = Weights(parsed)
         self.functions: dict[str, Graph] = {}
 

@@ -11,7 +11,8 @@ import operator
 import re
 from typing import Any
 
-from edgewise.dims import Dim, Expr, parse
+from edgewise.dim_text import parse
+from edgewise.dims import Dim, Expr
 from edgewise.errors import InternalError, ShapeError
 from edgewise.format._generated.schema import KINDS, Attribute
 from edgewise.format._generated.schema import Op as OpTable

@@ -11,7 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from edgewise.dims import Dim, parse
+from edgewise.dim_text import parse
+from edgewise.dims import Dim
 from edgewise.errors import EdgewiseError, ModelFormatError
 from edgewise.ir.graph import Constant, Graph, Input, Node, Value, Variable
 from edgewise.ir.module import Module, Role, VariableInfo

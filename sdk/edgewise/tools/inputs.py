@@ -9,7 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from edgewise.dims import bind, parse, symbols
+from edgewise.dim_text import parse
+from edgewise.dims import bind, symbols
 from edgewise.errors import ConfigError
 from edgewise.ir.graph import Constant, Graph
 from edgewise.ir.op import Array

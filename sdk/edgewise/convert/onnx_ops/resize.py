@@ -27,6 +27,8 @@ from edgewise.types import DType
 PROBE = 16  # a whole factor repeats its pattern, so a short axis tells all
 # More gathers than these move more memory than the one op reads.
 MOST_TAPS = 8
+# Longer axes are left to the run, which has to have room for them anyway.
+MOST_PLACES = 1 << 20
 _Step: TypeAlias = Callable[[Value], Value]
 _MODES = {"bilinear": "linear", "trilinear": "linear", "bicubic": "cubic"}
 
@@ -120,6 +122,8 @@ def _step(ctx: OpContext, job: _Job, axis: int) -> _Step | None:
     if size == target and factor == 1 and not crops:
         return lambda y: y
     if isinstance(size, int) and isinstance(target, int) and size and factor:
+        if max(size, target) > MOST_PLACES:
+            return None
         return _picked(ctx, job, axis, Axis(size, target, factor))
     if factor is None or not _repeats(job.form, factor):
         return None
@@ -130,6 +134,8 @@ def _repeats(form: Form, factor: float) -> bool:
     """Whether every element is taken ``factor`` times, however many there are."""
     whole = int(factor)
     if form.mode != "nearest" or whole != factor or form.positions in _BY_LENGTH:
+        return False
+    if PROBE * whole > MOST_PLACES:
         return False
     probe = taps(form, Axis(PROBE, PROBE * whole, factor)).places[0]
     return np.array_equal(probe, np.arange(PROBE * whole) // whole)
