@@ -14,7 +14,7 @@ import pytest
 
 from edgewise import ops
 from edgewise.dims import Dim, symbol
-from edgewise.errors import InternalError, KernelError, ShapeError
+from edgewise.errors import ConfigError, InternalError, KernelError, ShapeError
 from edgewise.format.read import read_bytes
 from edgewise.format.write import write_bytes
 from edgewise.ir.evaluate import evaluate
@@ -348,3 +348,8 @@ def test_a_body_that_does_not_fit_its_op_is_no_module() -> None:
             module(infer, a=branch(1), b=wrong)
     with pytest.raises(InternalError, match="not there"):
         module(infer, a=branch(1))
+
+
+def test_a_module_without_infer_does_not_run() -> None:
+    with pytest.raises(ConfigError, match="'a'"):
+        Session(Model(Module({"a": branch(1)}, {})))

@@ -65,6 +65,10 @@ class Session:
         if config.delegates:
             raise DelegateError(f"no delegate is called {config.delegates[0]!r}")
         module = read(model) if isinstance(model, str | os.PathLike) else model.module
+        if INFER not in module.functions:
+            raise ConfigError(
+                f"got functions {sorted(module.functions)}; want {INFER!r} to run"
+            )
         space = _workspace(module, config)
         self._turn = _Turn()
         graph = module.functions[INFER]
