@@ -19,6 +19,13 @@ STATUS = {
 class EdgewiseError(Exception):
     """Base of all errors; its text is one line for the user."""
 
+    def __str__(self) -> str:
+        """The text; names of a file may hold line breaks and codes for screens."""
+        text = super().__str__()
+        if text.isprintable():
+            return text
+        return "".join(c if c.isprintable() else ascii(c)[1:-1] for c in text)
+
 
 class ModelFormatError(EdgewiseError):
     """A model file is damaged, hostile, or of a version we cannot read.

@@ -67,6 +67,8 @@ def versions(
 ) -> dict[str, int]:
     """Versions of operator sets by domain; the main one is called ``""``."""
     found = {entry.domain: int(entry.version) for entry in imports}
+    if not all(0 <= version < 1 << 31 for version in found.values()):
+        raise parsed.error(f"uses operator sets of no version that can be: {found}")
     main = [found.pop(name) for name in MAIN_DOMAINS if name in found]
     if not main and not found and parsed.model.ir_version >= 3:
         raise parsed.error("does not say which operator set it uses")

@@ -116,6 +116,8 @@ def _trilu(ctx: OpContext) -> Value:
     x, upper, k = ctx[0], bool(ctx.attribute("upper", 1)), ctx.optional(1)
     if k is not None and k.type.elements != 1:
         raise ctx.malformed(f"k is {k.type}; want one number")
+    if x.type.rank < 2:
+        raise ctx.malformed(f"it reads {x.type}; want matrices")
     if k is None:
         return ctx.emit(Triangle(upper, 0), x)
     if ctx.known(1) is not None:
