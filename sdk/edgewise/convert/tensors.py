@@ -154,8 +154,8 @@ def _unpacked(data: Array, dtype: DType, count: int) -> Array:
     mask = np.uint8((1 << dtype.width) - 1)
     found = ((data[:, None] >> shifts) & mask).reshape(-1)[:count]
     if dtype in (DType.I4, DType.I2):  # the sign fills the byte
-        top = np.uint8(8 - dtype.width)
-        found = ((found << top).view(np.int8) >> top).view(np.uint8)
+        top = 8 - dtype.width
+        found = ((found << np.uint8(top)).view(np.int8) >> np.int8(top)).view(np.uint8)
     return found.view(dtype.numpy)
 
 
