@@ -40,4 +40,4 @@ class Body:
         own = inputs[: len(inputs) - len(growing.captured)]
         held = [growing.capture(value, value.node.label) for value in captured]
         names = tuple(f"output {index}" for index in range(len(self.outputs)))
-        return Graph((*own, *held), self.outputs, names, {}, tuple(growing.binders))
+        return growing.graph((*own, *held), self.outputs, names)

@@ -18,6 +18,11 @@ from edgewise.types import (
 )
 
 
+def differ_in_rank(a: ValueType, b: ValueType) -> bool:
+    """Whether they are tensors that no one type holds, for their number of axes."""
+    return isinstance(a, TensorType) and isinstance(b, TensorType) and a.rank != b.rank
+
+
 def joined(
     ctx: OpContext, a: ValueType, b: ValueType, kept: Collection[str] = ()
 ) -> ValueType:

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 
 import onnx
 
+from edgewise.convert.assume import Assumptions
 from edgewise.convert.bodies import Body
 from edgewise.convert.config import ConvertConfig
 from edgewise.convert.context import OpContext
@@ -40,8 +41,10 @@ MAX_EXPANDED = 50_000  # nodes that functions and nested graphs may bring
 class Nodes:
     """Imports nodes into scopes."""
 
-    def __init__(self, parsed: Parsed, config: ConvertConfig) -> None:
-        self.world = World(parsed, self, config)
+    def __init__(
+        self, parsed: Parsed, config: ConvertConfig, assumed: Assumptions
+    ) -> None:
+        self.world = World(parsed, self, config, assumed)
         self._functions = Functions(parsed)
         self._left = MAX_EXPANDED
 

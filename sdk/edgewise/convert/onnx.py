@@ -2,22 +2,25 @@
 
 from __future__ import annotations
 
+from edgewise.convert.assume import Assumptions, first_that_fits
 from edgewise.convert.config import ConvertConfig
 from edgewise.convert.inputs import graph_inputs
 from edgewise.convert.nodes import Nodes
 from edgewise.convert.scope import Growing, Scope
 from edgewise.convert.source import Parsed, Source, opset, read, versions
 from edgewise.ir.bodies import reachable
-from edgewise.ir.graph import Graph
 from edgewise.ir.module import Module
 
 
 def import_module(source: Source, config: ConvertConfig | None = None) -> Module:
     """The model as a module of core ops, before any pass."""
-    parsed = read(source)
+    parsed, wanted = read(source), config or ConvertConfig()
+    return first_that_fits(lambda assumed: _imported(parsed, wanted, assumed))
+
+
+def _imported(parsed: Parsed, config: ConvertConfig, assumed: Assumptions) -> Module:
     graph = parsed.model.graph
-    config = config or ConvertConfig()
-    nodes = Nodes(parsed, config)
+    nodes = Nodes(parsed, config, assumed)
     world = nodes.world
     growing = Growing(world.symbols)
     scope = Scope(growing, versions(parsed, parsed.model.opset_import))
@@ -33,8 +36,7 @@ def import_module(source: Source, config: ConvertConfig | None = None) -> Module
             f"its outputs are {list(names)}; want one or more, all named"
         )
     outputs = tuple(nodes.output(scope, name) for name in names)
-    inputs = tuple(growing.inputs.values())
-    infer = Graph(inputs, outputs, names, {}, tuple(growing.binders))
+    infer = growing.graph(tuple(growing.inputs.values()), outputs, names)
     made = {"infer": infer, **world.functions}
     # A body that was imported again, for wider types, left those within it behind.
     functions = {name: made[name] for name in reachable(made, ["infer"])}

@@ -9,7 +9,7 @@ import onnx
 from edgewise.convert.source import MAIN_DOMAINS
 from edgewise.convert.symbols import Symbols
 from edgewise.dims import Dim, Expr, symbol, symbols
-from edgewise.ir.graph import Constant, Node, Value, Variable, input_value
+from edgewise.ir.graph import Constant, Graph, Node, Value, Variable, input_value
 from edgewise.types import TensorType, ValueType
 
 
@@ -20,6 +20,7 @@ class Growing:
         symbols: Names of sizes, for the whole model.
         inputs: Its inputs so far, by name; in a body those for captures come last.
         binders: Values that bind symbols so far.
+        checks: Nodes that check what it takes for granted.
         captured: Values around this body that it reads, in the order of its inputs.
         outside: What symbols of this body stand for around it; a symbol that is not
             here means nothing there.
@@ -29,6 +30,7 @@ class Growing:
         self.symbols = symbols
         self.inputs: dict[str, Value] = {}
         self.binders: list[Value] = []
+        self.checks: list[Node] = []
         self.captured: list[Value] = []
         self.outside: dict[str, Dim] = {}
         self._captures: dict[Value, Value] = {}
@@ -39,6 +41,26 @@ class Growing:
             node.op.dynamic and not all(kind.is_static for kind in node.types)
         ):
             self.binders.append(Value(node))
+        if node.op.assumption():
+            self.checks.append(node)
+
+    def graph(
+        self,
+        inputs: tuple[Value, ...],
+        outputs: tuple[Value, ...],
+        names: tuple[str, ...],
+    ) -> Graph:
+        """What has grown, and all its checks, also where only a shape was read."""
+        binders = tuple(self.binders)
+        graph = Graph(inputs, outputs, names, {}, binders)
+        if not self.checks or not outputs:
+            return graph
+        kept = {(node.op, node.inputs[1:]) for node in graph.nodes()}
+        missing = {(node.op, node.inputs[1:]): node for node in self.checks}
+        first = outputs[0]
+        for check in (node for key, node in missing.items() if key not in kept):
+            first = check.op(first, *check.inputs[1:], label=check.label)
+        return Graph(inputs, (first, *outputs[1:]), names, {}, binders)
 
     def input(self, name: str, kind: ValueType) -> Value:
         """A fresh input, of a name of its own."""

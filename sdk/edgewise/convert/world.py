@@ -7,6 +7,7 @@ from typing import Protocol
 
 import onnx
 
+from edgewise.convert.assume import Assumptions
 from edgewise.convert.bodies import Body
 from edgewise.convert.config import ConvertConfig
 from edgewise.convert.scope import Scope
@@ -39,6 +40,7 @@ class World:
     Attributes:
         parsed: The model.
         config: What to do with it.
+        assumed: Branches that it takes for granted.
         symbols: Names of sizes.
         sizes: Values that sizes alone decide.
         weights: Stored tensors.
@@ -47,8 +49,15 @@ class World:
         bounds: What a file may say of a value: checked before inference doubles it.
     """
 
-    def __init__(self, parsed: Parsed, graphs: Graphs, config: ConvertConfig) -> None:
+    def __init__(
+        self,
+        parsed: Parsed,
+        graphs: Graphs,
+        config: ConvertConfig,
+        assumed: Assumptions,
+    ) -> None:
         self.parsed, self.graphs, self.config = parsed, graphs, config
+        self.assumed = assumed
         self.symbols = Symbols()
         self.sizes = Sizes()
         self.bounds = values.Sizes()

@@ -235,6 +235,10 @@ class Op:
         """Symbols whose sizes its output holds."""
         return ()
 
+    def assumption(self) -> str:
+        """What the graph takes for granted and this checks, for messages."""
+        return ""
+
     def bodies(self) -> tuple[str, ...]:
         """Names of the functions of the module that it runs."""
         return ()

@@ -60,6 +60,7 @@ _FAMILIES = {
     "trees": "trees",
     "dynamic": "non_zero permute",
     "control": "if loop scan",
+    "expect": "expect",
     "sequence": (
         "sequence_construct sequence_empty sequence_insert sequence_erase sequence_at "
         "sequence_length split_to_sequence concat_from_sequence"

@@ -60,6 +60,9 @@ from edgewise.ops.dynamic import (
     NonZero,
     Permute,
 )
+from edgewise.ops.expect import (
+    Expect,
+)
 from edgewise.ops.fold import (
     FoldColumns,
 )
@@ -297,6 +300,7 @@ __all__ = [
     "Erf",
     "Exp",
     "Expand",
+    "Expect",
     "Fill",
     "Floor",
     "FoldColumns",

@@ -36,11 +36,23 @@ def bind(
             op = node.op.bind(sizes) if flat.symbolic[index] else node.op
             ops[index] = op
             inputs = tuple(None if n == ABSENT else types[n] for n in reads)
-            for number, type_ in zip(
-                flat.writes[index], op.infer_all(inputs), strict=True
-            ):
+            try:
+                made = op.infer_all(inputs)
+            except ShapeError as error:
+                raise _with_assumptions(error, flat) from error
+            for number, type_ in zip(flat.writes[index], made, strict=True):
                 types[number] = type_
     return ops, types, [_bytes(type_) for type_ in types]
+
+
+def _with_assumptions(error: ShapeError, flat: Flat) -> ShapeError:
+    """The error, with what the graph takes for granted, which may be the cause."""
+    assumed = dict.fromkeys(filter(None, (n.op.assumption() for n in flat.nodes)))
+    if not assumed:
+        return error
+    return ShapeError(
+        f"{error}; the model was converted such that {', '.join(assumed)}"
+    )
 
 
 def _bytes(type_: ValueType) -> int:

@@ -82,15 +82,6 @@ def test_branches_may_give_other_sizes(build: Check, agree: Check) -> None:
         agree(build(nodes, feeds, ["z", "y", "s"]), feeds)
 
 
-def test_branches_of_other_ranks_are_refused(build: Check) -> None:
-    then = graph([node("Flatten", "x", "a")], [], ["a"])
-    other = graph([node("ReduceSum", "x", "b", keepdims=0)], [], ["b"])
-    nodes = [node("If", "c", "y", name="odd", then_branch=then, else_branch=other)]
-    model = build(nodes, {"x": X, "c": scalar(True, "?")}, ["y"])
-    with pytest.raises(UnsupportedOpError, match=r"'odd'.*number of axes"):
-        convert(model)
-
-
 def test_only_the_branch_taken_is_imported_where_that_is_known(
     build: Check, agree: Check
 ) -> None:

@@ -6,12 +6,14 @@ from collections.abc import Iterable, Sequence
 
 from edgewise.convert.bodies import Body
 from edgewise.convert.context import OpContext
-from edgewise.convert.kinds import fitted, joined
+from edgewise.convert.kinds import differ_in_rank, fitted, joined
 from edgewise.convert.onnx_ops.registry import Outputs, onnx_op
 from edgewise.convert.run_time import integer, scalar
 from edgewise.dims import symbols
 from edgewise.ir.graph import Value
 from edgewise.ops.control import If, Loop
+from edgewise.ops.expect import Expect
+from edgewise.ops.logic import Equal
 from edgewise.ops.shape import Reshape
 from edgewise.types import DType, TensorType, ValueType
 
@@ -31,9 +33,12 @@ def _if(ctx: OpContext) -> Outputs:
     bodies = [ctx.body(name, ()) for name in names]
     if len({len(body.outputs) for body in bodies}) > 1:
         raise ctx.malformed("its branches differ in the number of outputs")
+    pairs = tuple(zip(bodies[0].kinds, bodies[1].kinds, strict=True))
+    if any(differ_in_rank(a, b) for a, b in pairs):
+        return _assumed(ctx, names)
     kinds = tuple(
         joined(ctx, around(ctx, bodies[0], a), around(ctx, bodies[1], b))
-        for a, b in zip(bodies[0].kinds, bodies[1].kinds, strict=True)
+        for a, b in pairs
     )
     captured = tuple(dict.fromkeys(v for b in bodies for v in b.growing.captured))
     functions = {
@@ -42,6 +47,25 @@ def _if(ctx: OpContext) -> Outputs:
     }
     op = If.giving(kinds, **functions)
     return ctx.emit_all(op, scalar(ctx, ctx[0]), *captured)
+
+
+def _assumed(ctx: OpContext, names: tuple[str, str]) -> tuple[Value, ...]:
+    """The outputs of one branch, which the run gives where that one is chosen."""
+    chosen = ctx.world.assumed.choice(ctx.node, likely=_likely(ctx))
+    outputs = ctx.inline(names[0] if chosen else names[1])
+    check, condition = Expect(chosen, ctx.name), scalar(ctx, ctx[0])
+    return tuple(ctx.emit(check, value, condition) for value in outputs)
+
+
+def _likely(ctx: OpContext) -> bool:
+    """Whether the condition holds as a rule.
+
+    Where sizes decide, a ``squeeze`` has written it, of an axis that is 1; but numbers
+    that a run computes are rarely equal.
+    """
+    inputs = (value for value in ctx[0].node.inputs if value is not None)
+    by_sizes = all(ctx.known_sizes.known(value) is not None for value in inputs)
+    return by_sizes or not isinstance(ctx[0].op, Equal)
 
 
 def around(ctx: OpContext, body: Body, kind: ValueType) -> ValueType:
