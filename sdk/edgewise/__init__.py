@@ -12,6 +12,7 @@ from types import ModuleType
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:  # the same names, for type checkers and editors
+    from edgewise.border import TensorInfo
     from edgewise.convert import convert
     from edgewise.convert.config import ConvertConfig
     from edgewise.errors import (
@@ -29,7 +30,7 @@ if TYPE_CHECKING:  # the same names, for type checkers and editors
         TrainabilityError,
         UnsupportedOpError,
     )
-    from edgewise.model import Model, TensorInfo, check, load
+    from edgewise.model import Model, check, load
     from edgewise.runtime.config import SessionConfig
     from edgewise.runtime.memory import MemoryReport
     from edgewise.runtime.profile import Profile
@@ -70,7 +71,7 @@ _HOMES = {
     "Profile": "edgewise.runtime.profile",
     "Session": "edgewise.runtime.session",
     "SessionConfig": "edgewise.runtime.config",
-    "TensorInfo": "edgewise.model",
+    "TensorInfo": "edgewise.border",
     "check": "edgewise.model",
     "compare": "edgewise.tools.compare",
     "convert": "edgewise.convert",
@@ -79,6 +80,8 @@ _HOMES = {
 
 
 def __getattr__(name: str) -> object:
+    if name == "__version__":
+        return importlib.import_module("edgewise.format.versions").EDGEWISE_VERSION
     if name not in __all__:
         raise AttributeError(f"module 'edgewise' has no attribute {name!r}")
     home = importlib.import_module(_HOMES.get(name, "edgewise.errors"))

@@ -24,7 +24,8 @@ def threads() -> int | None:
     given = os.environ.get("EDGEWISE_THREADS")
     if given is None:
         return None
-    if not given.isdecimal() or not 1 <= int(given) <= MAX_THREADS:
+    plain = given.isascii() and given.isdecimal() and len(given) < 9
+    if not plain or not 1 <= int(given) <= MAX_THREADS:
         raise ConfigError(
             f"EDGEWISE_THREADS={given!r}: want a whole number from 1 to {MAX_THREADS}"
         )

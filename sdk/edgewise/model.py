@@ -3,43 +3,20 @@
 from __future__ import annotations
 
 import os
-from typing import NamedTuple, Protocol, Self, runtime_checkable
+from typing import Protocol, Self, runtime_checkable
 
+from edgewise.border import TensorInfo, inputs_of, outputs_of
 from edgewise.errors import EdgewiseError, InternalError
 from edgewise.format.read import check, read
 from edgewise.ir.graph import Graph
 from edgewise.ir.module import Module, Role, VariableInfo
 from edgewise.ir.op import Array
 from edgewise.summary import summary
-from edgewise.types import (
-    DType,
-    OptionalType,
-    SequenceType,
-    TensorType,
-    Unranked,
-    ValueType,
-)
+from edgewise.types import TensorType
 
 __all__ = ["Model", "TensorInfo", "check", "load"]
 
 INFER = "infer"
-
-
-class TensorInfo(NamedTuple):
-    """An input or an output of a model.
-
-    Attributes:
-        name: Its name in the source model.
-        dtype: Its element type.
-        shape: Its sizes; a text (``N``, ``2*T + 1``) where only a run knows.
-        form: ``tensor``; or ``sequence``, ``optional`` or ``optional sequence``, of
-            which the rest then says what it holds.
-    """
-
-    name: str
-    dtype: DType
-    shape: tuple[int | str, ...]
-    form: str = "tensor"
 
 
 @runtime_checkable
@@ -72,15 +49,12 @@ class Model:
     @property
     def inputs(self) -> tuple[TensorInfo, ...]:
         """What a run takes."""
-        values = self._infer.inputs
-        return tuple(_info(value.node.label, value.kind) for value in values)
+        return inputs_of(self._infer)
 
     @property
     def outputs(self) -> tuple[TensorInfo, ...]:
         """What a run gives."""
-        graph = self._infer
-        pairs = zip(graph.output_names, graph.outputs, strict=True)
-        return tuple(_info(name, value.kind) for name, value in pairs)
+        return outputs_of(self._infer)
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write an ``.ew`` file: whole, or not at all.
@@ -127,17 +101,6 @@ def load(path: str | os.PathLike[str]) -> Model:
         ModelFormatError: The file cannot be read, is damaged, or is too new.
     """
     return Model.load(path)
-
-
-def _info(name: str, type_: ValueType) -> TensorInfo:
-    forms = []
-    held: ValueType | Unranked = type_
-    while isinstance(held, OptionalType | SequenceType):
-        forms.append("optional" if isinstance(held, OptionalType) else "sequence")
-        held = held.element
-    sizes = () if isinstance(held, Unranked) else held.shape
-    shape = tuple(dim if isinstance(dim, int) else str(dim) for dim in sizes)
-    return TensorInfo(name, held.dtype, shape, " ".join(forms) or "tensor")
 
 
 def _logical(info: VariableInfo) -> Array:

@@ -8,6 +8,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+import edgewise.cli
+
 
 def assert_one_line(done, *words: object) -> None:
     assert done.returncode == 2, done.stdout + done.stderr
@@ -89,3 +91,24 @@ def test_a_log_level_that_does_not_exist(
 ) -> None:
     monkeypatch.setitem(os.environ, "EDGEWISE_LOG", "LOUD")
     assert_one_line(command("run", model), "EDGEWISE_LOG", "LOUD")
+
+
+def test_arrays_that_are_not_there(command, model: Path, tmp_path: Path) -> None:
+    missing = tmp_path / "none.npz"
+    done = command("run", model, "--inputs", missing)
+    assert_one_line(done, missing, "cannot be read")
+
+
+def test_a_fault_of_ours_is_one_line_too(monkeypatch, capsys) -> None:
+    def broken() -> None:
+        raise ZeroDivisionError("two\nlines")
+
+    monkeypatch.setattr("edgewise.cli.app.app", broken)
+    monkeypatch.setattr("sys.argv", ["edgewise", "doctor"])
+    with pytest.raises(SystemExit) as stopped:
+        edgewise.cli.main()
+    assert stopped.value.code == 2
+    assert capsys.readouterr().err == (
+        "edgewise: ZeroDivisionError: two lines"
+        " (a bug in edgewise; --debug shows where)\n"
+    )

@@ -8,6 +8,7 @@ import sys
 import pytest
 
 import edgewise
+from edgewise.format.versions import EDGEWISE_VERSION
 
 NAMES = [
     "CheckpointError",
@@ -88,3 +89,7 @@ def test_naming_a_session_imports_nothing_heavy() -> None:
     heavy = ("onnx", "numba", "llvmlite", "typer", "rich", "scipy", "ml_dtypes")
     code = "import sys, edgewise; edgewise.Session; print(*sys.modules)"
     assert not set(heavy) & set(run_python(code).split())
+
+
+def test_the_package_knows_its_version() -> None:
+    assert edgewise.__version__ == EDGEWISE_VERSION

@@ -27,6 +27,13 @@ def main() -> None:
             traceback.print_exc()
         print(f"edgewise: {error}", file=sys.stderr)
         sys.exit(FAILED)
+    except Exception as error:  # noqa: BLE001 - a bug of ours ends in one line, too
+        if debug:
+            traceback.print_exc()
+        what = f"{type(error).__name__}: {' '.join(str(error).split())}"
+        hint = "a bug in edgewise; --debug shows where"
+        print(f"edgewise: {what} ({hint})", file=sys.stderr)
+        sys.exit(FAILED)
 
 
 def _log_as_asked() -> None:

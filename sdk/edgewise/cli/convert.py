@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from edgewise.cli.options import Json
+from edgewise.cli.options import Json, not_over
 from edgewise.cli.output import progress, show_json
 from edgewise.errors import ConfigError
 
@@ -35,6 +35,7 @@ def convert(
     from edgewise.tools.text import size_text
 
     target = output or source.with_suffix(".ew")
+    not_over(source, target)
     config = edgewise.ConvertConfig(input_shapes=_shapes(shape), random=random)
     with progress(f"converting {source}", quiet=json):
         model = edgewise.convert(source, config)

@@ -46,12 +46,20 @@ def opened(path: Path, *, quiet: bool = False) -> Model:
         return edgewise.convert(path)
 
 
+def not_over(source: Path | None, target: Path | None) -> None:
+    """Raise where a result would be written over the file it is made from."""
+    if not source or not target or not source.exists() or not target.exists():
+        return
+    if source.samefile(target):
+        raise ConfigError(f"{target}: would overwrite {source}; name another file")
+
+
 def parsed_sizes(given: list[str] | None) -> dict[str, int]:
     """``["N=4"]`` as ``{"N": 4}``."""
     sizes: dict[str, int] = {}
     for text in given or ():
         name, _, size = text.rpartition("=")
-        if not name or not size.isdecimal():
+        if not name or not (size.isascii() and size.isdecimal() and len(size) < 20):
             raise ConfigError(f"--size {text!r}: want NAME=NUMBER, like N=4")
         sizes[name] = int(size)
     return sizes

@@ -15,6 +15,7 @@ from edgewise.cli.options import (
     Sizes,
     Threads,
     feeds,
+    not_over,
     opened,
 )
 from edgewise.cli.output import progress, show_json
@@ -38,6 +39,8 @@ def profile(
     """
     import edgewise
 
+    for source in (model, inputs):
+        not_over(source, trace)
     loaded = opened(model, quiet=json)
     arrays = feeds(loaded, inputs, size, seed)
     config = edgewise.SessionConfig(threads=threads)

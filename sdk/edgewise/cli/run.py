@@ -15,6 +15,7 @@ from edgewise.cli.options import (
     Sizes,
     Threads,
     feeds,
+    not_over,
     opened,
 )
 from edgewise.cli.output import show_json, show_table
@@ -41,6 +42,8 @@ def run(
     import edgewise
     from edgewise.tools.inputs import save_arrays, spread
 
+    for source in (model, inputs):
+        not_over(source, outputs)
     loaded = opened(model, quiet=json)
     arrays = feeds(loaded, inputs, size, seed)
     config = edgewise.SessionConfig(threads=threads)

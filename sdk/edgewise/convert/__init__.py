@@ -17,7 +17,7 @@ except ModuleNotFoundError as error:
     if error.name not in ("onnx", "google"):
         raise
     raise EdgewiseError(
-        "converting needs the package onnx: pip install 'edgewise[convert]'"
+        "converting needs the package onnx: pip install onnx ml_dtypes"
     ) from error
 
 __all__ = ["Conversion", "convert", "convert_module"]

@@ -72,6 +72,8 @@ def _replace(target: Path, chunks: Iterable[Buffer]) -> None:
         with draft.open("xb") as file:
             file.writelines(chunks)
             file.flush()
+            if target.exists():  # who could not read it before shall not now
+                os.fchmod(file.fileno(), target.stat().st_mode & 0o7777)
             os.fsync(file.fileno())
         read(draft)
         draft.replace(target)

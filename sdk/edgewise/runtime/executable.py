@@ -24,6 +24,7 @@ from edgewise.types import TensorType, ValueType
 RunSteps: TypeAlias = Callable[[int, int, int], int]
 # A thread takes as many tasks at once as leave this many turns in a step.
 TURNS = 64
+NOWHERE = -1  # where a base is while its words are being written
 
 
 class Part(NamedTuple):
@@ -98,13 +99,18 @@ class Executable:
         return self.plan.storage.constants[int(base.key)]
 
     def _move(self, base: Base, address: int) -> None:
-        """Let the words that count from ``base`` count from ``address``."""
-        distance = address - self._at[base]
-        if distance:
-            cells = self._cells
-            for position in self.plan.steps.addresses[base]:
-                cells[position] += distance
-            self._at[base] = address
+        """Let the words that count from ``base`` count from ``address``.
+
+        An interrupt or a fork may come between any two words.  So each is written
+        whole, from its offset, and until all are the base counts as being nowhere.
+        """
+        if address == self._at[base]:
+            return
+        self._at[base] = NOWHERE
+        cells, offsets = self._cells, self.plan.steps.words
+        for position in self.plan.steps.addresses[base]:
+            cells[position] = offsets[position] + address
+        self._at[base] = address
 
     def empty_outputs(self) -> list[Any]:
         """Fresh arrays for all outputs; None for those that are no arrays."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ctypes
 import fcntl
 import functools
+import struct
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -91,18 +92,40 @@ def load(progress: Progress | None = None) -> Library:
 @functools.cache
 def _load(level: str, progress: Progress) -> Library:
     shipped = packaged(level)
-    if shipped.exists():
+    if is_whole(shipped):
         stale = CHECKOUT and sources.changed() > shipped.stat().st_mtime
         if not stale:
             return Library(shipped)
     wanted = sources.library_hash()
-    for path in (shipped, cached(level, wanted)):
-        if path.exists():
+    kept = cached(level, wanted)
+    for path in (shipped, kept):
+        if is_whole(path):
             library = Library(path)
             if library.abi == wanted:
                 return library
             _logger().debug("%s is of other sources", path)
-    return Library(build(level, cached(level, wanted), progress))
+    if kept.exists():
+        _logger().warning("%s is damaged; building it again", kept)
+        kept.unlink()
+    return Library(build(level, kept, progress))
+
+
+def is_whole(path: Path) -> bool:
+    """Whether a library is there to its last byte: one cut short crashes its user.
+
+    The table of sections is what the linker writes last (System V ABI, figure 4-3).
+    """
+    try:
+        with path.open("rb") as file:
+            header = file.read(64)
+            size = path.stat().st_size
+    except OSError:
+        return False
+    if len(header) < 64 or header[:5] != b"\x7fELF\x02":
+        return False
+    (table,) = struct.unpack_from("<Q", header, 40)
+    entry, count = struct.unpack_from("<HH", header, 58)
+    return bool(table + entry * count <= size)
 
 
 def packaged(level: str) -> Path:

@@ -73,19 +73,24 @@ def view(memory: Array, offset: int, type_: TensorType) -> Array:
 
 
 class Arena:
-    """Working memory that grows to the largest plan and never shrinks.
+    """Working memory that grows to the largest plan and never shrinks."""
 
-    Attributes:
-        memory: The bytes; replaced when it grows.
-        base: Their address.
-    """
-
-    __slots__ = ("base", "limit", "memory")
+    __slots__ = ("_place", "limit")
 
     def __init__(self, limit: int | None = None) -> None:
         self.limit = limit
-        self.memory = empty(0)
-        self.base = address(self.memory)
+        # Both at once: an interrupt must not leave the address of other memory.
+        self._place = _placed(0)
+
+    @property
+    def memory(self) -> Array:
+        """The bytes; replaced when the arena grows."""
+        return self._place[0]
+
+    @property
+    def base(self) -> int:
+        """Their address."""
+        return self._place[1]
 
     def reserve(self, nbytes: int) -> None:
         """Make room for a plan.
@@ -98,5 +103,9 @@ class Arena:
                 f"arena_limit={self.limit}: a plan for these sizes needs {nbytes} bytes"
             )
         if nbytes > self.memory.nbytes:
-            self.memory = empty(nbytes)
-            self.base = address(self.memory)
+            self._place = _placed(nbytes)
+
+
+def _placed(nbytes: int) -> tuple[Array, int]:
+    memory = empty(nbytes)
+    return memory, address(memory)

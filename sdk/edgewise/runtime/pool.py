@@ -64,8 +64,9 @@ class _Crew:
         self.lock.acquire()
         self.native.stop(self.address)
         for thread in self.threads:
-            # A collection may happen to run in a worker that is only just starting.
-            if thread is not threading.current_thread():
+            # A collection may happen to run in a worker that is only just starting; and
+            # an interrupt may have come before one was started.
+            if thread.ident and thread is not threading.current_thread():
                 thread.join()
         self.threads.clear()
 
@@ -108,8 +109,21 @@ class Pool:
                 name=f"edgewise-{worker}",
                 daemon=True,
             )
-            thread.start()
+            # Noted first: an interrupt must not lead to two workers of one number.
             crew.threads.append(thread)
+            try:
+                thread.start()
+            except RuntimeError as error:
+                crew.threads.remove(thread)
+                _log_refusal(worker, error)
+                return
+
+
+def _log_refusal(worker: int, error: RuntimeError) -> None:
+    """The system gives no more threads; a run needs none but its own."""
+    import logging  # noqa: PLC0415 - 5 ms that a run with its threads need not pay
+
+    logging.getLogger(__name__).warning("no thread for worker %d: %s", worker, error)
 
 
 def _live(crew: _Crew, worker: int, cpus: tuple[int, ...]) -> None:

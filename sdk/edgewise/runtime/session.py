@@ -5,12 +5,13 @@ from __future__ import annotations
 import os
 import threading
 import weakref
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
 from types import TracebackType
-from typing import Any, Protocol, Self, TypeAlias
+from typing import Any, Protocol, Self, TypeAlias, TypeVar
 
 from edgewise import _env
+from edgewise.border import TensorInfo, inputs_of, outputs_of
 from edgewise.errors import ConfigError, DelegateError, ShapeError
 from edgewise.format.read import read
 from edgewise.ir.bodies import reachable
@@ -29,6 +30,7 @@ from edgewise.runtime.variables import constant_bytes, derived, open_variables
 from edgewise.types import TensorType
 
 Feed: TypeAlias = Mapping[str, Any]
+Result = TypeVar("Result")
 INFER, PREPARE = "infer", "prepare"
 
 
@@ -64,7 +66,7 @@ class Session:
         config = config or SessionConfig()
         if config.delegates:
             raise DelegateError(f"no delegate is called {config.delegates[0]!r}")
-        module = read(model) if isinstance(model, str | os.PathLike) else model.module
+        module = _module_of(model)
         if INFER not in module.functions:
             raise ConfigError(
                 f"got functions {sorted(module.functions)}; want {INFER!r} to run"
@@ -107,8 +109,7 @@ class Session:
         """
         function = self._open()
         values = function.inputs.values(feed)
-        with self._turn.lock:
-            results = function.run(values, out)
+        results = self._alone(lambda: function.run(values, out))
         for position in self._lists:
             results[position] = objects.copy(results[position])
         return dict(zip(self._names, results, strict=True))
@@ -127,8 +128,17 @@ class Session:
             raise ConfigError(f"runs={runs}: want at least 1")
         function = self._open()
         values = function.inputs.values(feed)
-        with self._turn.lock:
-            return Profile(function.profile(values, runs), runs)
+        return self._alone(lambda: Profile(function.profile(values, runs), runs))
+
+    @property
+    def inputs(self) -> tuple[TensorInfo, ...]:
+        """What a run takes."""
+        return inputs_of(self._module.functions[INFER])
+
+    @property
+    def outputs(self) -> tuple[TensorInfo, ...]:
+        """What a run gives."""
+        return outputs_of(self._module.functions[INFER])
 
     @property
     def memory(self) -> MemoryReport:
@@ -166,6 +176,20 @@ class Session:
         """Close."""
         self.close()
 
+    def _alone(self, work: Callable[[], Result]) -> Result:
+        """Do ``work`` when no other caller is at it."""
+        turn, caller = self._turn, threading.get_ident()
+        if turn.owner == caller:  # waiting for itself would never end
+            raise ConfigError(
+                "a run was asked for inside a run, as by a signal handler"
+            )
+        with turn.lock:
+            turn.owner = caller
+            try:
+                return work()
+            finally:
+                turn.owner = 0
+
     def _open(self) -> Runnable:
         if self._function is None:
             raise ConfigError("the session is closed; make another one")
@@ -175,7 +199,7 @@ class Session:
 class _Turn:
     """Whose turn it is to run; outlives the session, so that an end can wait for it."""
 
-    __slots__ = ("__weakref__", "lock")
+    __slots__ = ("__weakref__", "lock", "owner")
 
     def __init__(self) -> None:
         self.renew()
@@ -184,6 +208,7 @@ class _Turn:
     def renew(self) -> None:
         """Forget who has the turn: in a forked child that thread does not exist."""
         self.lock: AbstractContextManager[object] = threading.Lock()
+        self.owner = 0
 
     def end(self) -> None:
         """Wait for the last run, and let no thread begin another.
@@ -217,6 +242,16 @@ def _after_fork() -> None:
 
 
 os.register_at_fork(after_in_child=_after_fork)
+
+
+def _module_of(model: object) -> Module:
+    if isinstance(model, str | os.PathLike):
+        return read(model)
+    module = getattr(model, "module", None)
+    if not isinstance(module, Module):
+        kind = type(model).__name__
+        raise ConfigError(f"got {kind}; want a model or the path of an .ew file")
+    return module
 
 
 def _workspace(module: Module, config: SessionConfig) -> Workspace:

@@ -121,12 +121,15 @@ def compare_with_onnxruntime(
         import onnxruntime  # noqa: PLC0415 - a peer, wanted here only
     except ImportError as error:
         raise ConfigError(
-            "comparing with an ONNX file needs onnxruntime: pip install"
-            " 'edgewise[bench]'"
+            "comparing with an ONNX file needs onnxruntime: pip install onnxruntime"
         ) from error
-    peer = onnxruntime.InferenceSession(source, providers=["CPUExecutionProvider"])
-    names = [output.name for output in peer.get_outputs()]
-    wanted = dict(zip(names, peer.run(None, dict(inputs)), strict=True))
+    try:
+        peer = onnxruntime.InferenceSession(source, providers=["CPUExecutionProvider"])
+        names = [output.name for output in peer.get_outputs()]
+        wanted = dict(zip(names, peer.run(None, dict(inputs)), strict=True))
+    except Exception as error:  # it has no base of its own errors
+        reason = " ".join(str(error).split())
+        raise ConfigError(f"{source}: onnxruntime refuses it: {reason}") from error
     with Session(model, SessionConfig()) as session:
         got = session.run(dict(inputs))
     if got.keys() != wanted.keys():

@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 from edgewise import _env
 from edgewise.errors import EdgewiseError
+from edgewise.format.versions import EDGEWISE_VERSION
 from edgewise.kernels import levels
 from edgewise.runtime import library, topology
 
@@ -97,11 +98,8 @@ def examine() -> Report:
 
 
 def version() -> str:
-    """Version of the installed package; a checkout on the path has none."""
-    try:
-        return metadata.version("edgewise")
-    except metadata.PackageNotFoundError:
-        return "checkout, not installed"
+    """Version of the package."""
+    return EDGEWISE_VERSION
 
 
 def _kernels() -> Kernels:

@@ -2,22 +2,35 @@
 
 from __future__ import annotations
 
+import os
 import zipfile
+import zlib
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from edgewise.border import TensorInfo
 from edgewise.dim_text import parse
 from edgewise.dims import bind, symbols
 from edgewise.errors import ConfigError
 from edgewise.ir.graph import Constant, Graph
 from edgewise.ir.op import Array
-from edgewise.model import Model, TensorInfo
+from edgewise.model import Model
 from edgewise.types import DType
 
 LARGEST_INDEX = 100
+# What zipfile and numpy raise on files that are damaged, locked or of another kind.
+_UNREADABLE = (
+    ValueError,
+    EOFError,
+    MemoryError,
+    NotImplementedError,
+    RuntimeError,
+    zipfile.BadZipFile,
+    zlib.error,
+)
 SEQUENCE = 2  # tensors in a sequence
 
 
@@ -53,13 +66,17 @@ def random_inputs(
 
 def load_inputs(path: Path) -> dict[str, Array]:
     """The arrays of an ``.npz`` file by name."""
+    if path.exists() and not path.is_file():
+        raise ConfigError(f"{path}: is no regular file")
     try:
         with zipfile.ZipFile(path) as archive:
             return {
                 name.removesuffix(".npy"): _read(archive, name)
                 for name in archive.namelist()
             }
-    except (ValueError, EOFError, zipfile.BadZipFile) as error:
+    except OSError as error:
+        raise ConfigError(f"{path}: cannot be read: {error.strerror}") from error
+    except _UNREADABLE as error:
         raise ConfigError(f"{path}: not an .npz file of plain arrays") from error
 
 
@@ -75,12 +92,24 @@ def spread(values: Mapping[str, Any]) -> dict[str, Array]:
 
 
 def save_arrays(path: Path, values: Mapping[str, Any]) -> None:
-    """Write an ``.npz`` file; unlike ``numpy.savez`` it takes every name."""
-    with zipfile.ZipFile(path, "w") as archive:
-        for name, array in spread(values).items():
-            plain = array.astype(str) if array.dtype == object else array
-            with archive.open(f"{name}.npy", "w", force_zip64=True) as member:
-                np.lib.format.write_array(member, plain, allow_pickle=False)
+    """Write an ``.npz`` file, whole or not at all; it takes every name.
+
+    Raises:
+        ConfigError: The file cannot be written.
+    """
+    draft = path.with_name(f".{path.name}.{os.getpid()}")
+    try:
+        with zipfile.ZipFile(draft, "w") as archive:
+            for name, array in spread(values).items():
+                plain = array.astype(str) if array.dtype == object else array
+                with archive.open(f"{name}.npy", "w", force_zip64=True) as member:
+                    np.lib.format.write_array(member, plain, allow_pickle=False)
+        draft.replace(path)
+    except OSError as error:
+        reason = f"{path}: cannot be written: {error.strerror or error}"
+        raise ConfigError(reason) from error
+    finally:
+        draft.unlink(missing_ok=True)
 
 
 def _read(archive: zipfile.ZipFile, name: str) -> Array:

@@ -8,12 +8,13 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import NamedTuple
 
+from edgewise.border import TensorInfo
 from edgewise.dims import Dim
 from edgewise.format.container import open_file
 from edgewise.ir.binders import type_symbols
 from edgewise.ir.graph import Graph, Leaf
 from edgewise.ir.module import Module
-from edgewise.model import Model, TensorInfo
+from edgewise.model import Model
 from edgewise.plan.flat import Flat
 from edgewise.plan.plan import make_plan
 from edgewise.plan.stages import Stages, cut

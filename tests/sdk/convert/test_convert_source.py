@@ -71,7 +71,7 @@ def test_an_unknown_operator_set_is_refused(
     simple: onnx.ModelProto, version: int
 ) -> None:
     simple.opset_import[0].version = version
-    with pytest.raises(ModelFormatError, match=f"operator set {version};"):
+    with pytest.raises(ModelFormatError, match="operator set"):
         convert(simple)
 
 
@@ -217,4 +217,4 @@ def test_without_onnx_the_extra_is_named() -> None:
     done = subprocess.run(
         [sys.executable, "-c", script], check=True, capture_output=True, text=True
     )
-    assert "edgewise[convert]" in done.stdout
+    assert "pip install onnx" in done.stdout

@@ -69,6 +69,8 @@ def build(level: Level, output: Path, modules: Sequence[str] = ()) -> None:
         # A process may have the old file mapped: a new one takes its name.
         beside = output.with_name(f".{output.name}.{os.getpid()}")
         shutil.copy(made, beside)
+        with beside.open("rb+") as file:  # a loader trusts a name: bytes come first
+            os.fsync(file.fileno())
         beside.replace(output)
     logger.info("kernels: wrote %s", output)
 
@@ -100,7 +102,7 @@ def _compile_all(names: Sequence[str], level: Level):
     if importlib.util.find_spec("numba") is None:
         raise KernelLibraryError(
             "kernels must be compiled, and numba is not installed: "
-            "pip install 'edgewise[build]'"
+            "pip install 'numba>=0.68,<0.69'"
         )
     workers = min(PROCESSES, len(names))
     spawn = multiprocessing.get_context("spawn")
