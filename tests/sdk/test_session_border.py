@@ -11,6 +11,7 @@ import pytest
 from edgewise import ops
 from edgewise.dims import symbol
 from edgewise.errors import (
+    ConfigError,
     DTypeError,
     ShapeError,
 )
@@ -213,3 +214,20 @@ def test_outputs_that_are_inputs_constants_or_views_are_given_too() -> None:
         np.testing.assert_array_equal(session.run({"x": data})["c"], [0, 1, 2])
         assert not np.shares_memory(outputs["y"], outputs["again"])
         assert not np.shares_memory(outputs["x"], data)
+
+
+@pytest.mark.parametrize("out", [5, [1], "y"])
+def test_outputs_of_another_kind_than_a_mapping_are_refused(out: object) -> None:
+    x = input_value("x", TensorType(DType.F32, (2,)))
+    graph = Graph((x,), (ops.Relu()(x),), ("y",))
+    with (
+        Session(Model(Module({"infer": graph}, {}))) as session,
+        pytest.raises(DTypeError, match="want arrays by output name"),
+    ):
+        session.run({"x": np.zeros(2, np.float32)}, out=out)
+
+
+def test_what_is_neither_a_model_nor_a_path_is_refused() -> None:
+    for odd in (5, None, [1], object()):
+        with pytest.raises(ConfigError, match="want a model or the path"):
+            Session(odd)

@@ -51,3 +51,9 @@ def test_a_configuration_never_changes() -> None:
 def test_defaults_leave_the_choice_to_the_machine() -> None:
     config = SessionConfig()
     assert (config.threads, config.cores, config.arena_limit) == (None, "auto", None)
+
+
+@pytest.mark.parametrize("odd", [None, 5, "opencl", (1,)])
+def test_delegates_that_are_no_names_are_refused(odd: object) -> None:
+    with pytest.raises(ConfigError, match="want a tuple of names"):
+        SessionConfig(delegates=odd)

@@ -41,7 +41,11 @@ class ConvertConfig:
     def __post_init__(self) -> None:
         if self.fold_limit < 0:
             raise ConfigError(f"fold_limit={self.fold_limit}: want 0 or more bytes")
+        if not isinstance(self.input_shapes, Mapping | None):
+            raise ConfigError(f"input_shapes={self.input_shapes!r}: want a mapping")
         for name, shape in (self.input_shapes or {}).items():
+            if not isinstance(shape, tuple | list):
+                raise ConfigError(f"input_shapes[{name!r}]={shape!r}: want a tuple")
             for size in shape:
                 if isinstance(size, bool) or not isinstance(size, int | str):
                     raise ConfigError(

@@ -49,7 +49,7 @@ class SessionConfig:
             raise ConfigError(
                 f"precision={self.precision!r}: want one of {', '.join(PRECISIONS)}"
             )
-        if isinstance(self.delegates, str) or not all(
+        if not isinstance(self.delegates, tuple | list) or not all(
             isinstance(name, str) for name in self.delegates
         ):
             raise ConfigError(f"delegates={self.delegates!r}: want a tuple of names")

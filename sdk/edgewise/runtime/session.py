@@ -124,8 +124,8 @@ class Session:
 
     def profile(self, feed: Feed, runs: int = 20) -> Profile:
         """Time every op, on average over ``runs`` runs after one to warm up."""
-        if runs < 1:
-            raise ConfigError(f"runs={runs}: want at least 1")
+        if not isinstance(runs, int) or runs < 1:
+            raise ConfigError(f"runs={runs!r}: want a whole number of at least 1")
         function = self._open()
         values = function.inputs.values(feed)
         return self._alone(lambda: Profile(function.profile(values, runs), runs))

@@ -32,6 +32,9 @@ class Targets:
         out: Mapping[str, Array],
         inputs: Sequence[Any],
     ) -> None:
+        if not isinstance(out, Mapping):
+            kind = type(out).__name__
+            raise DTypeError(f"out: got {kind}; want arrays by output name")
         unknown = [name for name in out if name not in names]
         if unknown:
             raise ShapeError(f"{unknown[0]!r} is not an output; want some of {names}")
