@@ -31,7 +31,7 @@ from edgewise.types import DType, TensorType
 
 pytest.importorskip("numba", reason="kernels are compiled from Numba code")
 
-REGISTERED = catalog
+catalog.base.load_all()
 TARGET = "aarch64-linux"
 COMPILER, EMULATOR = "aarch64-linux-gnu-gcc", "qemu-aarch64"
 SYSROOT = Path("/usr/aarch64-linux-gnu")

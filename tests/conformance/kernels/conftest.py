@@ -11,9 +11,9 @@ from collections.abc import Callable, Sequence
 import numpy as np
 import pytest
 
-import edgewise.kernels.catalog
 import edgewise.ops
 from edgewise.ir.op import Array, Op
+from edgewise.kernels.catalog import base
 from edgewise.kernels.catalog.base import (
     Binding,
     Call,
@@ -28,7 +28,7 @@ from edgewise.kernels.catalog.base import (
 from edgewise.runtime import library
 from edgewise.types import DType, TensorType
 
-assert edgewise.kernels.catalog
+base.load_all()
 assert edgewise.ops
 
 Inputs = Sequence["Array | None"]

@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 import importlib
+import subprocess
+import sys
 from typing import Any
 
 import numpy as np
 import pytest
 
-import edgewise.kernels.catalog
 import edgewise.ops
 from edgewise.errors import KernelError
 from edgewise.ir.op import OPS, Array, Sample
-from edgewise.kernels.catalog.base import KERNELS
+from edgewise.kernels.catalog.base import KERNELS, load_all
 
-assert edgewise.kernels.catalog
+load_all()
 assert edgewise.ops
 
 ULP = 2.0**-23
@@ -136,3 +137,27 @@ def exported() -> set[str]:
     )
     symbols = {symbol for module in modules for symbol in module.EXPORTS}
     return {symbol for symbol in symbols if not symbol.startswith("ew_")} - MEASURES
+
+
+ASK = """
+import sys
+from edgewise.kernels.catalog.base import KERNELS, entries
+from edgewise.ops import OPS
+for name in sys.argv[1:]:
+    KERNELS.clear()
+    for module in [m for m in sys.modules if m.startswith("edgewise.kernels.catalog.")]:
+        if not module.endswith((".base", ".calls", ".strides", ".epilogue")):
+            del sys.modules[module]
+    print(name, len(entries(OPS[name])))
+"""
+
+
+def test_a_plan_finds_all_kernels_of_an_op_when_it_first_has_one() -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", ASK, *OPS_UNDER_TEST],
+        check=True,
+        capture_output=True,
+        text=True,
+    )
+    found = dict(line.split() for line in done.stdout.splitlines())
+    assert found == {name: str(len(KERNELS[name])) for name in OPS_UNDER_TEST}

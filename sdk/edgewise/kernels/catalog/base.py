@@ -11,8 +11,9 @@ thread count gives the same bits; no two tasks write the same memory.
 
 from __future__ import annotations
 
+import importlib
 import struct
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
 from typing import NamedTuple, TypeAlias
 
 from edgewise.errors import InternalError
@@ -92,6 +93,31 @@ class Kernel(NamedTuple):
 
 
 KERNELS: dict[str, list[Kernel]] = {}
+# Modules of the catalogue by the module of an op: imported when a plan first has one,
+# as all of them take ten milliseconds and most models need a third.
+HOMES = {
+    "activation": ("activation",),
+    "softmax": ("activation",),
+    "unary": ("elementwise",),
+    "binary": ("elementwise",),
+    "choose": ("elementwise",),
+    "logic": ("elementwise",),
+    "matmul": ("matmul",),
+    "conv": ("conv",),
+    "pack": ("pack",),
+    "pool": ("pool",),
+    "norm": ("norm",),
+    "image_norm": ("norm",),
+    "reduce": ("reduce",),
+    "order": ("reduce",),
+    "shape": ("copy",),
+    "pad": ("copy",),
+    "create": ("copy",),
+    "index": ("index", "copy"),
+    "scatter": ("index",),
+    "quantize": ("quantize",),
+    "recurrent": ("recurrent",),
+}
 
 
 def kernel(op: str, *symbols: str) -> Callable[[Bind], Bind]:
@@ -104,9 +130,26 @@ def kernel(op: str, *symbols: str) -> Callable[[Bind], Bind]:
     return register
 
 
+def entries(op: type[Op]) -> Sequence[Kernel]:
+    """What the catalogue has for an op, best first."""
+    if op.name not in KERNELS:
+        _import(HOMES.get(op.__module__.rpartition(".")[2], ()))
+    return KERNELS.get(op.name, ())
+
+
+def load_all() -> None:
+    """Import the whole catalogue into ``KERNELS``."""
+    _import(home for homes in HOMES.values() for home in homes)
+
+
+def _import(modules: Iterable[str]) -> None:
+    for module in modules:
+        importlib.import_module(f"edgewise.kernels.catalog.{module}")
+
+
 def find(call: Call) -> Binding | None:
     """The kernels for ``call``, or ``None`` where only the reference can do it."""
-    for entry in KERNELS.get(call.op.name, ()):
+    for entry in entries(type(call.op)):
         binding = entry.bind(call)
         if binding is not None:
             return binding
