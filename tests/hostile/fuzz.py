@@ -26,22 +26,20 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
-from fuzz_seeds import write_node_cases
+from fuzz_seeds import write_ew, write_node_cases
 
 WORKER = Path(__file__).with_name("fuzz_worker.py")
-BATCH = 2000  # mutants of one process, so that memory that grows is seen
+BATCH = 5000  # mutants of one process, so that memory that grows is seen
 
 
-def fuzzed(
-    kind: str, first: int, count: int, more: Path | None = None
-) -> dict[str, Any]:
+def fuzzed(kind: str, first: int, count: int, seeds: Path) -> dict[str, Any]:
     """What mutants ``first`` to ``first + count`` of a kind did.
 
     Args:
         kind: Of mutants.
         first: Number of the first.
         count: How many.
-        more: A folder of further models to mutate.
+        seeds: A folder of models to mutate, beside those that are always there.
     """
     total: dict[str, Any] = {
         "kind": kind,
@@ -55,7 +53,7 @@ def fuzzed(
     at, end = first, first + count
     while at < end:
         last = min(at + BATCH, end)
-        words = [kind, str(at), str(last), *([str(more)] if more else [])]
+        words = [kind, str(at), str(last), str(seeds)]
         at = _batch(words, last, total)
     return total
 
@@ -93,10 +91,12 @@ def main() -> None:
     parser.add_argument("--wide", action="store_true")
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as name:
-        more = Path(name) if options.wide else None
-        if more:
-            write_node_cases(more)
-        total = fuzzed(options.kind, options.first, options.count, more)
+        seeds = Path(name)
+        if options.wide:
+            write_node_cases(seeds)
+        if options.kind == "ew-bytes":
+            write_ew(seeds)
+        total = fuzzed(options.kind, options.first, options.count, seeds)
     print(json.dumps(total, indent=1))
     sys.exit(bool(total["odd"]))
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import tempfile
 from pathlib import Path
 from typing import NamedTuple
 
@@ -26,32 +25,33 @@ class Seed(NamedTuple):
     data: bytes
 
 
-def onnx_seeds(more: Path | None = None) -> list[Seed]:
+def onnx_seeds(more: Path) -> list[Seed]:
     """The small models that the package onnx brings as files, and demonstrations.
 
     Args:
-        more: A folder of others.
+        more: A folder of others; it may be empty.
     """
     paths = sorted(DATA.glob("*/*/model.onnx"))
     paths += sorted((Path(ew.__file__).parent / "demo_data").glob("*.onnx"))
-    paths += sorted(more.glob("*.onnx")) if more else []
+    paths += sorted(more.glob("*.onnx"))
     seeds = [Seed(f"{p.parent.name}/{p.name}", p.read_bytes()) for p in paths]
     seeds += [Seed(model.graph.name, model.SerializeToString()) for model in written()]
     return [seed for seed in seeds if len(seed.data) <= LARGEST]
 
 
-def ew_seeds(more: Path | None = None) -> list[Seed]:
-    """What these convert to."""
-    found = []
-    with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder) / "seed.ew"
-        for seed in onnx_seeds(more):
-            try:
-                ew.convert(seed.data).save(path)
-            except ew.UnsupportedOpError:
-                continue
-            found.append(Seed(seed.name, path.read_bytes()))
-    return found
+def ew_seeds(folder: Path) -> list[Seed]:
+    """What was converted to that folder."""
+    paths = sorted(folder.glob("*.ew"))
+    return [Seed(path.name, path.read_bytes()) for path in paths]
+
+
+def write_ew(folder: Path) -> None:
+    """Convert the seeds, those of that folder too, into it."""
+    for number, seed in enumerate(onnx_seeds(folder)):
+        try:
+            ew.convert(seed.data).save(folder / f"{number:04}.ew")
+        except ew.UnsupportedOpError:
+            continue
 
 
 def write_node_cases(folder: Path) -> None:

@@ -1,4 +1,4 @@
-"""The process that tries mutants: ``fuzz_worker.py KIND FIRST LAST [SEEDS]``."""
+"""The process that tries mutants: ``fuzz_worker.py KIND FIRST LAST SEEDS``."""
 
 from __future__ import annotations
 
@@ -104,7 +104,7 @@ def _silence() -> None:
     warnings.simplefilter("ignore")
 
 
-def main(kind: str, first: int, last: int, more: Path | None = None) -> None:
+def main(kind: str, first: int, last: int, more: Path) -> None:
     """Print a line before each mutant and one after it."""
     _silence()
     library.load()  # it may have to be built first
@@ -138,5 +138,4 @@ def say(**facts: object) -> None:
 
 
 if __name__ == "__main__":
-    folders = map(Path, sys.argv[4:])
-    main(sys.argv[1], int(sys.argv[2]), int(sys.argv[3]), next(folders, None))
+    main(sys.argv[1], int(sys.argv[2]), int(sys.argv[3]), Path(sys.argv[4]))
