@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import shutil
 import subprocess
 import sys
@@ -11,9 +10,12 @@ from typing import Any
 
 from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 
-SOURCES = Path(__file__).parent / "sdk"
+SOURCES = Path(__file__).resolve().parent / "sdk"
 LIBRARIES = SOURCES / "edgewise" / "lib"
-BUILDER = "edgewise.kernels.native.build"
+BUILD = (
+    "import sys; sys.path.insert(0, sys.argv.pop(1));"
+    "from edgewise.kernels.native.build import main; main()"
+)
 
 
 class KernelLibrary(BuildHookInterface):  # type: ignore[type-arg]  # hatchling's own
@@ -50,12 +52,12 @@ class KernelLibrary(BuildHookInterface):  # type: ignore[type-arg]  # hatchling'
 
 
 def _build(level: str) -> Path:
-    """Compile in a process of its own: Numba is changed for good by it."""
+    """Compile in a process of its own: Numba is changed for good by it.
+
+    The path is set inside that process: pip's build environment takes folders that an
+    earlier editable install has named out of the path that a process begins with.
+    """
     output = LIBRARIES / f"kernels-{level}.so"
-    path = os.pathsep.join(
-        [str(SOURCES), *filter(None, [os.environ.get("PYTHONPATH")])]
-    )
-    command = [sys.executable, "-m", BUILDER, "--level", level, "-o", str(output)]
-    environment = os.environ | {"PYTHONPATH": path}
-    subprocess.run(command, check=True, env=environment, stdout=sys.stderr)
+    command = [sys.executable, "-c", BUILD, str(SOURCES), "--level", level]
+    subprocess.run([*command, "-o", str(output)], check=True, stdout=sys.stderr)
     return output
