@@ -9,7 +9,7 @@ import typing
 from collections.abc import Iterator, Mapping
 from typing import Any, ClassVar, NamedTuple, Self, TypeAlias
 
-import numpy.typing as npt
+import numpy as np
 
 from edgewise.dims import Dim, Expr, bind, symbols
 from edgewise.errors import DTypeError, InternalError, ShapeError
@@ -18,7 +18,8 @@ from edgewise.types import TensorType, ValueType
 if typing.TYPE_CHECKING:  # a real cycle: calling an op makes a node
     from edgewise.ir.graph import Value
 
-Array: TypeAlias = npt.NDArray[Any]
+# numpy.typing says the same, and takes milliseconds to import.
+Array: TypeAlias = np.ndarray[Any, np.dtype[Any]]
 AttributeValue: TypeAlias = int | float | bool | str | enum.Enum | Dim | tuple[Any, ...]
 
 

@@ -11,10 +11,9 @@ from collections.abc import Callable
 from typing import Any, TypeAlias
 
 import numpy as np
-import numpy.typing as npt
 
-Array: TypeAlias = npt.NDArray[Any]
-Doubles: TypeAlias = npt.NDArray[np.float64]
+Array: TypeAlias = np.ndarray[Any, np.dtype[Any]]
+Doubles: TypeAlias = np.ndarray[Any, np.dtype[np.float64]]
 
 
 def by_element(function: Callable[[float], float]) -> Callable[[Doubles], Doubles]:

@@ -65,7 +65,7 @@ class Reduction(Op):
         with np.errstate(all="ignore"):
             kept = np.asarray(type(self).function(wide(x), self.axes))
             shape = kept.shape if self.keepdims else self._shape(x.shape)
-            return kept.astype(x.dtype).reshape(shape)  # type: ignore[arg-type]
+            return kept.astype(x.dtype).reshape(shape)
 
     @classmethod
     def samples(cls) -> Iterator[Sample]:
