@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from edgewise.errors import InternalError
+from edgewise.errors import InternalError, ShapeError
 from edgewise.ir.fit import described, fits
 from edgewise.ir.op import Call, Op
 from edgewise.types import DType, TensorType, ValueType
@@ -39,6 +39,8 @@ def outputs(
     """Arrays, lists and None, of the declared types.
 
     Raises:
+        ShapeError: Only the run tells what the op gives, and it is not what the model
+            declares.
         InternalError: The reference gave something else.
     """
     narrow = not op.objects and not op.narrow and any(map(_is_narrow, inputs))
@@ -52,6 +54,8 @@ def outputs(
     if len(results) != len(types) or not all(map(fits, results, types)):
         given = ", ".join(map(described, results))
         want = ", ".join(map(str, types))
+        if op.dynamic:  # what it gives is up to the run; its types are the model's
+            raise ShapeError(f"{op.name}: got ({given}); the model says ({want})")
         raise InternalError(f"{op.name}: its reference gave ({given}); want ({want})")
     return tuple(results)
 
