@@ -19,7 +19,16 @@ import pytest
 from onnx import helper
 
 import edgewise as ew
-from edgewise.errors import KERNEL_FAULT, EdgewiseError, InternalError, KernelError
+from edgewise.errors import (
+    KERNEL_FAULT,
+    EdgewiseError,
+    InternalError,
+    KernelError,
+    ShapeError,
+)
+from edgewise.ir import reference
+from edgewise.ir.op import OPS
+from edgewise.types import DType, TensorType
 
 NUMBERS = (0, -1, 1, 5, 33, -33, 1 << 31, 1 << 40, (1 << 63) - 1, -(1 << 63))
 FRACTIONS = (0.0, -1.0, 0.3, 1e9, 1e30, -1e30, float("inf"), float("nan"))
@@ -269,3 +278,10 @@ def test_the_turns_of_a_loop_end_with_the_memory_for_its_results(count: int) -> 
                 session.run(feed)
         else:
             assert len(session.run(feed)["all"]) == max(count, 0)
+
+
+def test_sizes_that_a_model_declares_and_a_run_does_not_find_are_told() -> None:
+    declared = TensorType(DType.F32, (0, 3))
+    op, tensors = OPS["sequence_at"]((0, 3)), [np.ones((1, 3), "f4")]
+    with pytest.raises(ShapeError, match=r"got .*1, 3.*the model says"):
+        reference.outputs(op, (tensors, np.array(0)), (declared,))
