@@ -71,7 +71,7 @@ def test_an_unknown_operator_set_is_refused(
     simple: onnx.ModelProto, version: int
 ) -> None:
     simple.opset_import[0].version = version
-    with pytest.raises(ModelFormatError, match="operator set"):
+    with pytest.raises(ModelFormatError, match=rf"operator set.*{version}"):
         convert(simple)
 
 
