@@ -58,6 +58,7 @@ def sigmoid(x: Array) -> Array:
     ("function", "exact", "ulp", "at"),
     [
         (math.exp, np.exp, 1.2, WIDE),
+        (math.exp_of_negative, np.exp, 1.2, WIDE[(WIDE > -87.3) & (WIDE < 88)]),
         (math.expm1, np.expm1, 2.0, WIDE),
         (math.tanh, np.tanh, 3.0, WIDE),
         (math.sigmoid, sigmoid, 3.0, WIDE[WIDE > -87]),
@@ -99,6 +100,18 @@ def test_functions_at_their_limits(
     with np.errstate(all="ignore"):
         want = exact(x.astype(np.float64)).astype(np.float32)
     np.testing.assert_allclose(compiled(function)(x), want, rtol=1e-6, atol=1e-45)
+
+
+def test_the_error_function_of_normal_numbers_keeps_its_bound() -> None:
+    x = np.concatenate([WIDE, np.linspace(-6, 6, 100_001)]).astype(np.float32)
+    want = special.erf(x.astype(np.float64) / np.sqrt(2))
+    assert np.abs(compiled(math.erf_of_normal)(x) - want).max() < 3.2e-7
+
+
+def test_the_exponential_of_negative_numbers_ends_at_zero() -> None:
+    x = np.array([-np.inf, -1e30, -88.0, -87.34, np.nan, 0.0, -0.0], np.float32)
+    got = compiled(math.exp_of_negative)(x)
+    np.testing.assert_array_equal(got, [0, 0, 0, 0, np.nan, 1, 1])
 
 
 @pytest.mark.parametrize("n", range(18))

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from scipy import special
 
 from edgewise import errors
 from edgewise.ir.op import OPS, Array, Op
@@ -173,6 +174,17 @@ def test_a_function_is_within_its_bound_over_all_floats(
         edge = ~np.isfinite(rounded) & (np.abs(got) > 3.4e38)
     bad = ~(exact_ | edge | (error <= ULPS[name]))
     assert not bad.any(), (x[bad][:4], got[bad][:4], rounded[bad][:4])
+
+
+def test_gelu_is_within_its_bound_over_all_floats(kernels: Any) -> None:
+    x = spread_floats()
+    x = x[np.isfinite(x)]
+    (got,) = kernels.whole(op("gelu", False), (x,))
+    wide = x.astype(np.float64)
+    want = wide * special.ndtr(wide)
+    assert (np.abs(got - want) <= 2.1e-7 * np.abs(wide) + 1e-45).all()
+    assert (got[x < -6] == 0).all()
+    np.testing.assert_array_equal(got[x > 6], x[x > 6])
 
 
 def exact(kernel: Op, name: str, x: Array) -> Array:
