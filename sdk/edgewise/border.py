@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 from edgewise.dtype import DType
 from edgewise.ir.graph import Graph
+from edgewise.named import NamedTuple
 from edgewise.types import OptionalType, SequenceType, Unranked, ValueType
 
 

@@ -12,10 +12,11 @@ import stat
 import struct
 import zlib
 from collections.abc import Sequence
-from typing import NamedTuple, TypeAlias
+from typing import TypeAlias
 
 from edgewise.format._generated.schema import IDENTIFIER
 from edgewise.format.tables import DamageError
+from edgewise.named import NamedTuple
 
 ALIGNMENT = 64
 MAX_HEADER = 1 << 26

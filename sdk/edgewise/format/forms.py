@@ -5,12 +5,13 @@ from __future__ import annotations
 import enum
 import sys
 import typing
-from typing import Any, NamedTuple
+from typing import Any
 
 from edgewise.dims import Expr
 from edgewise.errors import InternalError
 from edgewise.format._generated.schema import KINDS
 from edgewise.ir.op import Op
+from edgewise.named import NamedTuple
 
 INT, FLOAT, BOOL, TEXT, DIM, ENUM, INTS, TUPLE = range(len(KINDS))
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from typing import ClassVar, NamedTuple
+from typing import ClassVar
+
+from edgewise.named import NamedTuple
 
 
 class Field(NamedTuple):

@@ -11,9 +11,10 @@ shared; each is decoded once.
 from __future__ import annotations
 
 import struct
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, TypeVar
 
 from edgewise.format.records import Field, Record
+from edgewise.named import NamedTuple
 
 MAX_DEPTH = 24
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 from edgewise.format import arrays
 from edgewise.format._generated import schema
 from edgewise.format.tables import DamageError
@@ -12,6 +10,7 @@ from edgewise.format.values import want_unique
 from edgewise.ir.graph import Constant, Node, Value, Variable
 from edgewise.ir.module import Role, VariableInfo
 from edgewise.ir.op import Array, Op
+from edgewise.named import NamedTuple
 from edgewise.types import TensorType, may_agree
 
 _CONSTANT = schema.ROLES.index("CONSTANT")

@@ -7,12 +7,13 @@ import importlib
 import inspect
 import typing
 from collections.abc import Iterator, Mapping
-from typing import Any, ClassVar, NamedTuple, Self, TypeAlias
+from typing import Any, ClassVar, Self, TypeAlias
 
 import numpy as np
 
 from edgewise.dims import Dim, Expr, bind, symbols
 from edgewise.errors import DTypeError, InternalError, ShapeError
+from edgewise.named import NamedTuple
 from edgewise.types import TensorType, ValueType
 
 if typing.TYPE_CHECKING:  # a real cycle: calling an op makes a node

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 from pathlib import Path
+from zlib import crc32
 
 from edgewise import errors
 from edgewise.kernels.levels import Level
@@ -11,13 +12,18 @@ from edgewise.kernels.levels import Level
 KERNELS = Path(__file__).parent
 NATIVE = KERNELS / "native"
 _PREFIX = "edgewise.kernels."
+_FACTOR = 6364136223846793005  # mixes well (Knuth, MMIX)
 # What the machine code of every module depends on beside what it imports.
 _COMMON = (KERNELS / "levels.py", NATIVE / "emit.py", Path(errors.__file__))
 
 
 def library_hash() -> int:
     """What ``ew_abi()`` of a library built from the sources here returns."""
-    return int.from_bytes(_digest(sorted(_library_files()))[:8], "little", signed=True)
+    total = 0
+    for file in sorted(_library_files()):
+        # An odd factor keeps what any one file has changed.
+        total = total * _FACTOR + crc32(file.read_bytes(), crc32(file.name.encode()))
+    return (total + 2**63) % 2**64 - 2**63
 
 
 def changed() -> float:
@@ -31,21 +37,16 @@ def _library_files() -> list[Path]:
 
 def object_key(module: str, level: Level) -> str:
     """Name under which the object of one native module may be kept."""
-    from importlib import metadata  # noqa: PLC0415 - 20 ms that no run should pay
+    # Only who builds wants these; a run would pay 8 and 20 ms for them.
+    import hashlib  # noqa: PLC0415
+    from importlib import metadata  # noqa: PLC0415
 
     code = f"{level.triple} {level.cpu} {level.features} {level.fused}"
     tools = f"{code} {metadata.version('numba')} {metadata.version('llvmlite')}"
-    files = sorted({*_COMMON, *_closure(module)})
-    return f"{module}-{_digest(files, tools).hex()[:24]}"
-
-
-def _digest(files: list[Path], more: str = "") -> bytes:
-    import hashlib  # noqa: PLC0415 - 8 ms that a library newer than its sources saves
-
-    total = hashlib.sha256(more.encode())
-    for file in files:
+    total = hashlib.sha256(tools.encode())
+    for file in sorted({*_COMMON, *_closure(module)}):
         total.update(file.name.encode() + b"\0" + file.read_bytes() + b"\0")
-    return total.digest()
+    return f"{module}-{total.hexdigest()[:24]}"
 
 
 def _closure(module: str) -> set[Path]:

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import NamedTuple
 
 import numpy as np
 
 from edgewise.ir.op import Array
+from edgewise.named import NamedTuple
 from edgewise.ops import formulas
 
 

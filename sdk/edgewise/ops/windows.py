@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterator
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
 from edgewise.dims import Dim, Shape, floordiv
 from edgewise.ir.op import Array, Op
+from edgewise.named import NamedTuple
 from edgewise.ops.checks import wide
 from edgewise.types import TensorType
 

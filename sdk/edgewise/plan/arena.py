@@ -9,7 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from itertools import accumulate
-from typing import NamedTuple
+
+from edgewise.named import NamedTuple
 
 ALIGNMENT = 64
 

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
-from typing import NamedTuple, TypeAlias
+from typing import TypeAlias
 
 from edgewise.dims import Dim
 from edgewise.errors import ShapeError
 from edgewise.ir.op import Op
 from edgewise.kernels.catalog.base import Binding, Call
 from edgewise.kernels.catalog.base import find as find_kernel
+from edgewise.named import NamedTuple
 from edgewise.plan.arena import Block, Layout, arrange
 from edgewise.plan.bind import bind
 from edgewise.plan.flat import ABSENT, Flat

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple
 
 from edgewise.ir.op import Op
 from edgewise.kernels.catalog.base import Binding
+from edgewise.named import NamedTuple
 
 
 class Segment(NamedTuple):

@@ -7,7 +7,6 @@ actions, the graph's binders, which run after the rest of it, one by one, in Pyt
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from typing import NamedTuple
 
 from edgewise.ir.binders import given_by, type_symbols
 from edgewise.ir.graph import (
@@ -19,6 +18,7 @@ from edgewise.ir.graph import (
     Variable,
     input_value,
 )
+from edgewise.named import NamedTuple
 from edgewise.plan.flat import ABSENT
 
 

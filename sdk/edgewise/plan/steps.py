@@ -8,9 +8,9 @@ addition a word.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple
 
 from edgewise.kernels.catalog.base import Binding, In, Out, Scratch, Temp, Word
+from edgewise.named import NamedTuple
 from edgewise.plan.flat import ABSENT
 from edgewise.plan.storage import ARENA, Base
 

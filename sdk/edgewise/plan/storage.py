@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import enum
 from collections.abc import Collection
-from typing import NamedTuple
 
 from edgewise.ir.graph import Constant, Variable
 from edgewise.ir.op import Array, Op
+from edgewise.named import NamedTuple
 from edgewise.plan.flat import ABSENT, Flat
 from edgewise.types import TensorType, ValueType
 

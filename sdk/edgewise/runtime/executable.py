@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from time import perf_counter
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 
 from edgewise.errors import KERNEL_FAULT, EdgewiseError, KernelError
 from edgewise.ir.op import Array, Call
 from edgewise.ir.reference import outputs as computed
+from edgewise.named import NamedTuple
 from edgewise.plan.flat import ABSENT
 from edgewise.plan.plan import Plan
 from edgewise.plan.storage import ARENA, Base, Place

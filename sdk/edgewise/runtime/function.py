@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Collection, Mapping
-from typing import Any, NamedTuple, Protocol, TypeAlias
+from typing import Any, Protocol, TypeAlias
 
 from edgewise.ir.graph import Graph, Input
 from edgewise.ir.op import Array, Call
 from edgewise.ir.sizes import solve
+from edgewise.named import NamedTuple
 from edgewise.plan.arena import Layout
 from edgewise.plan.flat import Flat
 from edgewise.plan.plan import make_plan

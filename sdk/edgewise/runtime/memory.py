@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import ctypes
 import os
-from typing import NamedTuple
 
 import numpy as np
 
 from edgewise.errors import ConfigError
 from edgewise.ir.op import Array
+from edgewise.named import NamedTuple
 from edgewise.types import TensorType
 
 ALIGNMENT = 64

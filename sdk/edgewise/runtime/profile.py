@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import NamedTuple
 
+from edgewise.named import NamedTuple
 from edgewise.plan.flat import ABSENT
 from edgewise.plan.plan import Plan
 from edgewise.types import TensorType, ValueType

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from time import perf_counter
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -14,6 +14,7 @@ from edgewise.ir.graph import Constant, Graph, Input, Node, Variable
 from edgewise.ir.op import Array
 from edgewise.ir.reference import outputs
 from edgewise.ir.sizes import solve
+from edgewise.named import NamedTuple
 from edgewise.plan.arena import Layout
 from edgewise.plan.flat import ABSENT
 from edgewise.plan.stages import Action, Stage, cut

@@ -9,9 +9,10 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Collection, Iterable
 from pathlib import Path
-from typing import NamedTuple, TypeAlias
+from typing import TypeAlias
 
 from edgewise.errors import ConfigError
+from edgewise.named import NamedTuple
 
 CPUS = "sys/devices/system/cpu"
 CGROUPS = "sys/fs/cgroup"

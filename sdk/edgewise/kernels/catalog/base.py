@@ -14,10 +14,11 @@ from __future__ import annotations
 import importlib
 import struct
 from collections.abc import Callable, Iterable, Sequence
-from typing import NamedTuple, TypeAlias
+from typing import TypeAlias
 
 from edgewise.errors import InternalError
 from edgewise.ir.op import Op
+from edgewise.named import NamedTuple
 from edgewise.types import TensorType
 
 MAX_RANK = 8

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from functools import partial
-from typing import NamedTuple
 
 from edgewise.kernels.catalog.base import (
     MAX_RANK,
@@ -21,6 +20,7 @@ from edgewise.kernels.catalog.base import (
 )
 from edgewise.kernels.catalog.calls import given, integer, integers, only_f32
 from edgewise.kernels.catalog.strides import BLOCK, Ints, around, collapse, contiguous
+from edgewise.named import NamedTuple
 from edgewise.types import DType
 
 # The last step of a reduction, by code.

@@ -7,9 +7,9 @@ chunk is a piece of the last axis.  A task is ``per_task`` items.
 from __future__ import annotations
 
 import math
-from typing import NamedTuple
 
 from edgewise.kernels.catalog.base import MAX_RANK, blocks
+from edgewise.named import NamedTuple
 
 BLOCK = 4096  # elements a task of an elementwise kernel: one to three microseconds
 
