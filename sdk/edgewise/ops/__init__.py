@@ -22,10 +22,16 @@ _FAMILIES = {
         "relu leaky_relu elu selu celu sigmoid hard_sigmoid hard_swish silu tanh "
         "gelu softplus softsign mish thresholded_relu prelu"
     ),
+    "activation_grad": "activation_grad",
     "softmax": "softmax log_softmax",
     "matmul": "matmul linear",
     "conv": "conv depthwise_conv",
     "pool": "max_pool average_pool",
+    "linear_grad": "linear_input_grad linear_weight_grad",
+    "conv_grad": (
+        "conv_input_grad conv_weight_grad depthwise_input_grad depthwise_weight_grad"
+    ),
+    "pool_grad": "max_pool_grad average_pool_grad",
     "norm": "layer_norm rms_norm batch_norm batch_norm_fold scale_shift",
     "image_norm": "instance_norm group_norm lrn",
     "reduce": (

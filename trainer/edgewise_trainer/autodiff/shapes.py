@@ -1,0 +1,56 @@
+"""What rules share: constants beside a value, sums back to the shape of an input."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from edgewise.errors import TrainabilityError
+from edgewise.ir.graph import Value, constant
+from edgewise.ops import Cast, Expand, ReduceSum, Reshape
+
+
+def scalar(number: float, like: Value) -> Value:
+    """A constant of the element type of ``like``."""
+    return constant(np.asarray(number, like.type.dtype.numpy))
+
+
+def zeros(like: Value) -> Value:
+    """Zeros in the shape of ``like``."""
+    return Expand(like.type.shape)(scalar(0.0, like))
+
+
+def sum_to(grad: Value, like: Value) -> Value:
+    """The gradient of an input that was broadcast: summed over what it was spread to.
+
+    Raises:
+        TrainabilityError: Only a run knows over which axes it was.
+    """
+    given, wanted = grad.type.shape, like.type.shape
+    if given == wanted:
+        return grad
+    ahead = len(given) - len(wanted)
+    axes = list(range(ahead))
+    for axis, size in enumerate(wanted):
+        if size == 1 and given[ahead + axis] != 1:
+            axes.append(ahead + axis)
+        elif size not in (1, given[ahead + axis]):
+            raise TrainabilityError(
+                f"{like}: only a run knows whether it is broadcast to {grad.type}; "
+                "fix its sizes when converting"
+            )
+    total = ReduceSum(tuple(axes), keepdims=True)(grad)
+    return total if len(given) == len(wanted) else Reshape(wanted)(total)
+
+
+def spread(value: Value, axes: tuple[int, ...], like: Value, *, kept: bool) -> Value:
+    """What was reduced over ``axes``, again in the shape of ``like``."""
+    shape = like.type.shape
+    ones = tuple(1 if axis in axes else size for axis, size in enumerate(shape))
+    if not kept:
+        value = Reshape(ones)(value)
+    return Expand(shape)(value)
+
+
+def as_float(truth: Value, like: Value) -> Value:
+    """Truths as zeros and ones of the element type of ``like``."""
+    return Cast(like.type.dtype.value)(truth)
