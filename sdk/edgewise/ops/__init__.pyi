@@ -18,6 +18,7 @@ from edgewise.ops.activation import (
     Tanh,
     ThresholdedRelu,
 )
+from edgewise.ops.activation_grad import ActivationGrad
 from edgewise.ops.binary import (
     Add,
     Div,
@@ -47,6 +48,12 @@ from edgewise.ops.control import (
 from edgewise.ops.conv import (
     Conv,
     DepthwiseConv,
+)
+from edgewise.ops.conv_grad import (
+    ConvInputGrad,
+    ConvWeightGrad,
+    DepthwiseInputGrad,
+    DepthwiseWeightGrad,
 )
 from edgewise.ops.create import (
     Arange,
@@ -93,6 +100,7 @@ from edgewise.ops.integer import (
 from edgewise.ops.linalg import (
     Det,
 )
+from edgewise.ops.linear_grad import LinearInputGrad, LinearWeightGrad
 from edgewise.ops.logic import (
     And,
     BitwiseAnd,
@@ -149,6 +157,7 @@ from edgewise.ops.pool import (
     AveragePool,
     MaxPool,
 )
+from edgewise.ops.pool_grad import AveragePoolGrad, MaxPoolGrad
 from edgewise.ops.quantize import (
     Dequantize,
     Quantize,
@@ -215,6 +224,7 @@ from edgewise.ops.softmax import (
     LogSoftmax,
     Softmax,
 )
+from edgewise.ops.statistics import BatchStatistics
 from edgewise.ops.text import (
     RegexFullMatch,
     StringConcat,
@@ -257,6 +267,7 @@ __all__ = [
     "Abs",
     "Acos",
     "Acosh",
+    "ActivationGrad",
     "Add",
     "AffineGrid",
     "And",
@@ -268,8 +279,10 @@ __all__ = [
     "Atan",
     "Atanh",
     "AveragePool",
+    "AveragePoolGrad",
     "BatchNorm",
     "BatchNormFold",
+    "BatchStatistics",
     "BitCast",
     "BitwiseAnd",
     "BitwiseNot",
@@ -282,7 +295,9 @@ __all__ = [
     "Concat",
     "ConcatFromSequence",
     "Conv",
+    "ConvInputGrad",
     "ConvInteger",
+    "ConvWeightGrad",
     "Cos",
     "Cosh",
     "CountNgrams",
@@ -290,6 +305,8 @@ __all__ = [
     "Cumsum",
     "DeformConv",
     "DepthwiseConv",
+    "DepthwiseInputGrad",
+    "DepthwiseWeightGrad",
     "Dequantize",
     "Det",
     "Dft",
@@ -324,6 +341,8 @@ __all__ = [
     "Less",
     "LessEqual",
     "Linear",
+    "LinearInputGrad",
+    "LinearWeightGrad",
     "Log",
     "LogSoftmax",
     "LookUp",
@@ -333,6 +352,7 @@ __all__ = [
     "MatMul",
     "MatmulInteger",
     "MaxPool",
+    "MaxPoolGrad",
     "MaxPoolPlaces",
     "MaxRoiPool",
     "Maximum",

@@ -15,7 +15,7 @@ import numpy as np
 from edgewise.dims import Dim, floordiv
 from edgewise.ir.op import Array, Cost, Op, Sample
 from edgewise.ops import cases
-from edgewise.ops.checks import integers, same_dtype, want_shape, wide
+from edgewise.ops.checks import FLOATS, integers, same_dtype, want, want_shape, wide
 from edgewise.ops.conv import Conv, DepthwiseConv
 from edgewise.ops.pack import PANEL, PackPanels, matrices, panels
 from edgewise.ops.windows import Window
@@ -60,6 +60,7 @@ class ConvInputGrad(_Windowed, name="conv_input_grad"):
 
     def infer(self, dy: TensorType, w: TensorType) -> TensorType:
         same_dtype(self, dy, w)
+        want(self, (dy,), FLOATS)
         result = dy.with_shape((*dy.shape[:1], *self.sizes))
         outputs = dy.shape[-1]
         if len(self.sizes) != 3 or self.groups < 1:
@@ -106,6 +107,7 @@ class ConvWeightGrad(_Windowed, name="conv_weight_grad"):
 
     def infer(self, x: TensorType, dy: TensorType) -> TensorType:
         same_dtype(self, x, dy)
+        want(self, (x,), FLOATS)
         outputs = dy.shape[-1]
         if self.groups < 1:
             raise self.refuse((x, dy), "one group or more")
@@ -155,6 +157,7 @@ class DepthwiseInputGrad(_Windowed, name="depthwise_input_grad"):
 
     def infer(self, dy: TensorType, w: TensorType) -> TensorType:
         same_dtype(self, dy, w)
+        want(self, (dy,), FLOATS)
         if len(self.sizes) != 2 or dy.rank != 4:
             raise self.refuse((dy, w), "[N, h, w, C] and the sizes H, W")
         result = dy.with_shape((dy.shape[0], *self.sizes, dy.shape[3]))
@@ -185,6 +188,7 @@ class DepthwiseWeightGrad(_Windowed, name="depthwise_weight_grad"):
 
     def infer(self, x: TensorType, dy: TensorType) -> TensorType:
         same_dtype(self, x, dy)
+        want(self, (x,), FLOATS)
         want_shape(self, "dy", dy, *self.window.shape(self, x, x.shape[3]))
         return x.with_shape((self.taps, x.shape[3]))
 

@@ -40,19 +40,20 @@ def _silu(x: Doubles) -> Doubles:
 
 
 def _gelu(x: Doubles) -> Doubles:
-    return 0.5 * (1 + erf(x * math.sqrt(0.5))) + x * _NORMAL * np.exp(-0.5 * x * x)
+    below = 0.5 * (1 + erf(x * math.sqrt(0.5)))
+    return np.asarray(below + x * _NORMAL * np.exp(-0.5 * x * x))
 
 
 def _gelu_tanh(x: Doubles) -> Doubles:
     factor = math.sqrt(2 / math.pi)
     t = np.tanh(factor * (x + 0.044715 * x**3))
     inner = factor * (1 + 3 * 0.044715 * x * x)
-    return 0.5 * (1 + t) + 0.5 * x * (1 - t * t) * inner
+    return np.asarray(0.5 * (1 + t) + 0.5 * x * (1 - t * t) * inner)
 
 
 def _mish(x: Doubles) -> Doubles:
     t = np.tanh(softplus(x))
-    return t + x * (1 - t * t) * sigmoid(x)
+    return np.asarray(t + x * (1 - t * t) * sigmoid(x))
 
 
 _MEANING: dict[Activation, Callable[[Doubles, float, float], Doubles]] = {

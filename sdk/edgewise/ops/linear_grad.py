@@ -10,7 +10,7 @@ import numpy as np
 from edgewise.dims import Dim
 from edgewise.ir.op import Array, Cost, Op, Sample
 from edgewise.ops import cases
-from edgewise.ops.checks import integers, same_dtype, want_shape, wide
+from edgewise.ops.checks import FLOATS, integers, same_dtype, want, want_shape, wide
 from edgewise.ops.pack import PANEL, PackPanels, matrices, panels
 from edgewise.types import TensorType
 
@@ -22,6 +22,7 @@ class LinearInputGrad(Op, name="linear_input_grad"):
 
     def infer(self, dy: TensorType, w: TensorType) -> TensorType:
         same_dtype(self, dy, w)
+        want(self, (dy,), FLOATS)
         if not dy.rank:
             raise self.refuse((dy, w), "rows")
         want_shape(self, "weight", w, panels(dy.shape[-1]), self.width, PANEL)
@@ -52,6 +53,7 @@ class LinearWeightGrad(Op, name="linear_weight_grad"):
 
     def infer(self, x: TensorType, dy: TensorType) -> TensorType:
         same_dtype(self, x, dy)
+        want(self, (x,), FLOATS)
         if not x.rank:
             raise self.refuse((x, dy), "rows")
         want_shape(self, "dy", dy, *x.shape[:-1], dy.shape[-1] if dy.rank else 1)

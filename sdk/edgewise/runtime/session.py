@@ -51,6 +51,8 @@ class Session:
     Args:
         model: A model, or the path of an ``.ew`` file, which is mapped, not copied.
         config: How to run it.
+        function: Which of its functions runs: ``"infer"``, or another that the model
+            has, such as ``"train_step"``.
 
     Raises:
         ModelFormatError: The file is damaged.
@@ -62,18 +64,20 @@ class Session:
         self,
         model: HoldsModule | str | os.PathLike[str],
         config: SessionConfig | None = None,
+        *,
+        function: str = INFER,
     ) -> None:
         config = config or SessionConfig()
         if config.delegates:
             raise DelegateError(f"no delegate is called {config.delegates[0]!r}")
         module = _module_of(model)
-        if INFER not in module.functions:
+        if function not in module.functions:
             raise ConfigError(
-                f"got functions {sorted(module.functions)}; want {INFER!r} to run"
+                f"got functions {sorted(module.functions)}; want {function!r} to run"
             )
-        space = _workspace(module, config)
+        space = _workspace(module, config, function)
         self._turn = _Turn()
-        graph = module.functions[INFER]
+        graph = module.functions[function]
         self._bodies = Bodies(module.functions, space)
         self._function: Runnable | None = runnable(
             graph, space._replace(call=self._bodies)
@@ -86,6 +90,7 @@ class Session:
             if not isinstance(value.kind, TensorType)
         ]
         self._module, self._variables = module, space.variables
+        self._name = function
         self._function.warm()
         weakref.finalize(self, self._turn.end)
 
@@ -133,19 +138,19 @@ class Session:
     @property
     def inputs(self) -> tuple[TensorInfo, ...]:
         """What a run takes."""
-        return inputs_of(self._module.functions[INFER])
+        return inputs_of(self._module.functions[self._name])
 
     @property
     def outputs(self) -> tuple[TensorInfo, ...]:
         """What a run gives."""
-        return outputs_of(self._module.functions[INFER])
+        return outputs_of(self._module.functions[self._name])
 
     @property
     def memory(self) -> MemoryReport:
         """Bytes in use; arenas are those of the largest plans so far."""
         layouts = self._bodies.layouts
         functions = self._module.functions
-        graphs = [functions[name] for name in reachable(functions, [INFER])]
+        graphs = [functions[name] for name in reachable(functions, [self._name])]
         stored = [array.nbytes for array in self._variables.values()]
         largest = self._open().layout
         if largest is not None:
@@ -155,6 +160,15 @@ class Session:
             lower_bound_bytes=sum(layout.lower_bound for layout in layouts),
             weights_bytes=sum(stored) + sum(map(constant_bytes, graphs)),
         )
+
+    @property
+    def variables(self) -> Mapping[str, Array]:
+        """Arrays of the variables in use, by name, as they are stored.
+
+        Those that the function assigns change with every run, and may be assigned to
+        between runs; all others are read only.
+        """
+        return self._variables
 
     def close(self) -> None:
         """Give memory and threads back; further calls raise ``ConfigError``."""
@@ -254,11 +268,11 @@ def _module_of(model: object) -> Module:
     return module
 
 
-def _workspace(module: Module, config: SessionConfig) -> Workspace:
+def _workspace(module: Module, config: SessionConfig, function: str) -> Workspace:
     """Memory and threads of a session, the derived variables computed."""
     native = library.load()
     threads, run_steps = _team(native, config)
-    roots = [name for name in (PREPARE, INFER) if name in module.functions]
+    roots = [name for name in (PREPARE, function) if name in module.functions]
     arrays = open_variables(module, reachable(module.functions, roots))
     space = Workspace(
         native,

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
+import pytest
 
 from edgewise.ir.evaluate import evaluate
 from edgewise.ir.graph import Graph, constant, input_value
 from edgewise.ir.op import Array, Op
+from edgewise.ir.reference import outputs
 from edgewise.types import DType, TensorType
 from edgewise_trainer.autodiff import backward
 
@@ -15,6 +19,13 @@ STEP = 1e-5
 RTOL, ATOL = 2e-5, 1e-7
 # Where the two sides differ by more there is a corner, and no derivative to compare.
 CORNER = 1e-3
+LARGEST = 300  # elements of real inputs: differences take three runs for each
+
+
+@pytest.fixture
+def check_gradient() -> Callable[..., int]:
+    """Compares all gradients of an op; gives the number of elements compared."""
+    return check
 
 
 def doubled(array: Array | None) -> Array | None:
@@ -98,3 +109,22 @@ def _difference(
         want[place] = (high - low) / (2 * STEP)
         smooth[place] = abs(right - left) <= CORNER * max(abs(left), abs(right), 1.0)
     return want, smooth
+
+
+def fits(op: Op, arrays: tuple[Array | None, ...]) -> bool:
+    """Whether differences can be taken: real, finite, never rounded, not too many."""
+    real = [x for x in arrays if x is not None and x.dtype.kind == "f"]
+    finite = all(x.dtype.itemsize >= 4 and np.isfinite(x).all() for x in real)
+    if not real or not finite or sum(x.size for x in real) > LARGEST:
+        return False
+    doubles = tuple(map(doubled, arrays))
+    made = op.infer_all(tuple(None if x is None else type_of(x) for x in doubles))
+    if any(y.dtype in {DType.F32, DType.F16} for y in made):
+        return False
+    return all(np.isfinite(y).all() for y in outputs(op, doubles, made))
+
+
+@pytest.fixture
+def differentiable() -> Callable[..., bool]:
+    """Whether differences of an op can be taken at these inputs."""
+    return fits

@@ -1,0 +1,268 @@
+"""The form of a model that can be trained: what is fused for running comes apart.
+
+Only what depends on trained parameters changes; the rest runs as it does in inference,
+batch norms by their running statistics included.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from edgewise.dims import product
+from edgewise.ir.graph import (
+    Graph,
+    Inputs,
+    Node,
+    Value,
+    Variable,
+    constant,
+    with_inputs,
+)
+from edgewise.ir.module import Module
+from edgewise.ir.op import Op
+from edgewise.ops import (
+    Add,
+    BatchNorm,
+    BatchNormFold,
+    BatchStatistics,
+    Cast,
+    Clip,
+    Conv,
+    DepthwiseConv,
+    DimValue,
+    Div,
+    Elu,
+    Gelu,
+    HardSigmoid,
+    HardSwish,
+    LeakyRelu,
+    Linear,
+    Maximum,
+    Mish,
+    Mul,
+    Relu,
+    ScaleShift,
+    Sigmoid,
+    Silu,
+    Softplus,
+    Sub,
+    Tanh,
+)
+from edgewise_trainer.autodiff.epilogue import TOLD_BY_RESULT
+
+INFER, PREPARE = "infer", "prepare"
+PRODUCTS = (Linear, Conv, DepthwiseConv)
+MOMENTUM = 0.1  # of running statistics, as ONNX and PyTorch have it by default
+_ACTIVATIONS: dict[str, Callable[[float, float], Op]] = {
+    "relu": lambda _a, _b: Relu(),
+    "clip": Clip,
+    "leaky_relu": lambda a, _b: LeakyRelu(a),
+    "hard_sigmoid": HardSigmoid,
+    "hard_swish": lambda _a, _b: HardSwish(),
+    "sigmoid": lambda _a, _b: Sigmoid(),
+    "silu": lambda _a, _b: Silu(),
+    "tanh": lambda _a, _b: Tanh(),
+    "gelu": lambda _a, _b: Gelu(),
+    "gelu_tanh": lambda _a, _b: Gelu(approximate=True),
+    "elu": lambda a, _b: Elu(a),
+    "softplus": lambda _a, _b: Softplus(),
+    "mish": lambda _a, _b: Mish(),
+}
+
+
+class Form(NamedTuple):
+    """A model as it is trained.
+
+    Attributes:
+        graph: Inputs to outputs.
+        statistics: New values of running means and variances, by name.
+    """
+
+    graph: Graph
+    statistics: dict[str, Value]
+
+
+def trainable_form(module: Module, trained: Collection[str]) -> Form:
+    """The model with all apart that training ``trained`` parameters passes through."""
+    graph = _inlined(module, trained)
+    forming = _Forming(trained)
+    return Form(graph.rebuild(forming.visit), forming.statistics)
+
+
+def statistics(module: Module) -> set[str]:
+    """Names of the running means and variances of batch norms."""
+    found = set()
+    for graph in module.functions.values():
+        for node in graph.nodes():
+            first = 3 if isinstance(node.op, BatchNorm) else 2
+            if isinstance(node.op, BatchNorm | BatchNormFold):
+                values = node.inputs[first : first + 2]
+                found |= {v.op.key for v in values if v and isinstance(v.op, Variable)}
+    return found
+
+
+def _inlined(module: Module, trained: Collection[str]) -> Graph:
+    """``infer``, with derived variables that depend on trained ones computed in it."""
+    graph = module.functions[INFER]
+    prepare = module.functions.get(PREPARE)
+    if prepare is None:
+        return graph
+    depends = dependent(prepare, trained)
+    derived = {
+        key: value for key, value in prepare.updates.items() if value.node in depends
+    }
+
+    def visit(node: Node, inputs: Inputs) -> tuple[Value, ...]:
+        if isinstance(node.op, Variable) and node.op.key in derived:
+            return (derived[node.op.key],)
+        return with_inputs(node, inputs)
+
+    return graph.rebuild(visit)
+
+
+def dependent(graph: Graph, trained: Collection[str]) -> set[Node]:
+    """Nodes that depend on one of the variables, those included."""
+    found: set[Node] = set()
+    for node in graph.nodes():
+        own = isinstance(node.op, Variable) and node.op.key in trained
+        if own or any(
+            value is not None and value.node in found for value in node.inputs
+        ):
+            found.add(node)
+    return found
+
+
+class _Forming:
+    """One walk over a graph, which remembers what depends on trained parameters."""
+
+    def __init__(self, trained: Collection[str]) -> None:
+        self._trained = trained
+        self._depends: dict[Node, bool] = {}
+        self._variables: dict[str, Value] = {}
+        self.statistics: dict[str, Value] = {}
+
+    def visit(self, node: Node, inputs: Inputs) -> tuple[Value, ...]:
+        """The node over new inputs, apart where that is needed."""
+        if isinstance(node.op, Variable):  # one node each, however often it is read
+            return (self._variables.setdefault(node.op.key, Value(node)),)
+        if isinstance(node.op, PRODUCTS) and any(map(self._moves, inputs)):
+            return (self._product(node, inputs),)
+        if isinstance(node.op, BatchNorm) and self._is_trained(inputs[1]):
+            return (self._norm(node.op, inputs),)
+        return with_inputs(node, inputs)
+
+    def _moves(self, value: Value | None) -> bool:
+        """Whether a value depends on trained parameters."""
+        if value is None:
+            return False
+        stack = [value.node]
+        while stack:
+            node = stack[-1]
+            parts = [v.node for v in node.inputs if v is not None]
+            open_ = [part for part in parts if part not in self._depends]
+            if open_:
+                stack += open_
+                continue
+            own = isinstance(node.op, Variable) and node.op.key in self._trained
+            self._depends[node] = own or any(self._depends[part] for part in parts)
+            stack.pop()
+        return self._depends[value.node]
+
+    def _is_trained(self, value: Value | None) -> bool:
+        return (
+            value is not None
+            and isinstance(value.op, Variable)
+            and value.op.key in self._trained
+        )
+
+    def _product(self, node: Node, inputs: Inputs) -> Value:
+        op: Any = node.op
+        x, w, *rest = inputs
+        scale, shift, residual = (*rest, None, None, None)[:3]
+        told = op.activation in TOLD_BY_RESULT
+        if told and not self._moves(scale):
+            return with_inputs(node, inputs)[0]
+        bare = op.replace(activation="none", alpha=0.0, beta=0.0)
+        if self._moves(scale):
+            sums = bare(x, w, None, None, None, label=node.label)
+            result = self._scaled(sums, scale, shift, node.label)
+            if residual is not None:
+                result = Add()(result, residual, label=node.label)
+        else:
+            result = bare(x, w, scale, shift, residual, label=node.label)
+        if op.activation == "none":
+            return result
+        activation = _ACTIVATIONS[op.activation](op.alpha, op.beta)
+        return activation(result, label=node.label)
+
+    def _scaled(
+        self, sums: Value, scale: Value | None, shift: Value | None, label: str
+    ) -> Value:
+        """Sums with scale and shift; those of the batch where they are a batch norm."""
+        last = sums.type.rank - 1
+        fold = scale.node if scale is not None else None
+        if fold is not None and self._is_batch_norm(fold, scale, shift):
+            gamma, beta, mean, var, *bias = fold.inputs
+            first = bias[0] if bias else None
+            found = self._of_batch(sums, last, mean, var, first)
+            parts = BatchNormFold(fold.op.values[0]).node(gamma, beta, *found, None)
+            scale, shift = parts
+        return ScaleShift(last)(sums, scale, shift, label=label)
+
+    def _is_batch_norm(
+        self, fold: Node, scale: Value | None, shift: Value | None
+    ) -> bool:
+        whole = scale == Value(fold, 0) and shift == Value(fold, 1)
+        return (
+            isinstance(fold.op, BatchNormFold)
+            and whole
+            and self._is_trained(fold.inputs[0])
+        )
+
+    def _norm(self, op: BatchNorm, inputs: Inputs) -> Value:
+        x, gamma, beta, mean, var = inputs
+        assert x is not None  # noqa: S101 - its type was inferred
+        found = self._of_batch(x, op.axis, mean, var, None)
+        scale, shift = BatchNormFold(op.eps).node(gamma, beta, *found, None)
+        return ScaleShift(op.axis)(x, scale, shift)
+
+    def _of_batch(
+        self,
+        x: Value,
+        axis: int,
+        mean: Value | None,
+        var: Value | None,
+        bias: Value | None,
+    ) -> tuple[Value, ...]:
+        """Statistics of a batch; the running ones follow them.
+
+        The running variance is that of the population as the batch lets one guess it,
+        with one less in the divisor (as PyTorch keeps it).
+        """
+        found = BatchStatistics(axis).node(x)
+        size = product(n for j, n in enumerate(x.type.shape) if j != axis)
+        seen = found[0] if bias is None else Add()(found[0], bias)
+        self._follow(mean, seen)
+        self._follow(var, Mul()(found[1], _unbiased(size, x)))
+        return found
+
+    def _follow(self, running: Value | None, seen: Value) -> None:
+        if running is None or not isinstance(running.op, Variable):
+            return
+        old = self.statistics.get(running.op.key, running)
+        step = Mul()(Sub()(seen, old), constant(np.asarray(MOMENTUM, np.float32)))
+        self.statistics[running.op.key] = Add()(old, step)
+
+
+def _unbiased(size: Any, like: Value) -> Value:
+    """``n / (n - 1)`` as a scalar, and 1 where there is but one."""
+    dtype = like.type.dtype
+    if isinstance(size, int):
+        return constant(np.asarray(size / max(size - 1, 1), dtype.numpy))
+    whole = DimValue((size,), scalar=True)()
+    count = Cast(dtype.value)(whole)
+    one = constant(np.asarray(1.0, dtype.numpy))
+    return Div()(count, Maximum()(Sub()(count, one), one))

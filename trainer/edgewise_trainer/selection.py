@@ -1,0 +1,199 @@
+"""Which parameters are trained: everything, the last layers, a kind, or by name."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from fnmatch import fnmatchcase
+from typing import TypeAlias
+
+from edgewise.errors import ConfigError
+from edgewise.ir.graph import Graph, Node, Value, Variable
+from edgewise.ir.module import Module, Role
+from edgewise.ops import (
+    Add,
+    BatchNorm,
+    BatchNormFold,
+    Conv,
+    DepthwiseConv,
+    GroupNorm,
+    InstanceNorm,
+    LayerNorm,
+    Linear,
+    RmsNorm,
+    ScaleShift,
+)
+from edgewise_trainer.form import INFER, PREPARE, statistics
+
+Trainable: TypeAlias = "str | Sequence[str]"
+NORMS = (BatchNorm, BatchNormFold, LayerNorm, RmsNorm, InstanceNorm, GroupNorm)
+PRODUCTS = (Linear, Conv, DepthwiseConv)
+
+
+def selected(module: Module, trainable: Trainable) -> tuple[str, ...]:
+    """Names of the parameters to train, in the order of the model.
+
+    Args:
+        module: The model.
+        trainable: ``"all"``; ``"last:K"``, the last K layers with weights; ``"bias"``,
+            what is added to sums, shifts of norms included; ``"norm"``, scales and
+            shifts of norms; or patterns of names, as a shell has them.
+
+    Raises:
+        ConfigError: It is none of these, or nothing fits.
+    """
+    names = candidates(module)
+    if not isinstance(trainable, str):
+        chosen = _matching(names, trainable)
+    elif trainable == "all":
+        chosen = set(names)
+    elif trainable.startswith("last:"):
+        chosen = _last(module, _count(trainable))
+    elif trainable == "bias":
+        chosen = _biases(module)
+    elif trainable == "norm":
+        chosen = _of_norms(module, slice(0, 2))
+    else:
+        raise ConfigError(
+            f"trainable={trainable!r}: want 'all', 'last:K', 'bias', 'norm' or "
+            "a list of name patterns"
+        )
+    found = tuple(name for name in names if name in chosen)
+    if not found:
+        raise ConfigError(f"trainable={trainable!r}: the model has no such parameter")
+    return found
+
+
+def candidates(module: Module) -> list[str]:
+    """Parameters that can be trained: real ones, without running statistics."""
+    running = statistics(module)
+    return [
+        key
+        for key, info in module.variables.items()
+        if info.role is Role.PARAMETER
+        and info.logical.dtype.is_float
+        and key not in running
+    ]
+
+
+def _matching(names: Sequence[str], patterns: Sequence[str]) -> set[str]:
+    found = set()
+    for pattern in patterns:
+        fitting = {name for name in names if fnmatchcase(name, pattern)}
+        if not fitting:
+            raise ConfigError(
+                f"trainable: no parameter is called {pattern!r}; there are "
+                f"{', '.join(names[:8])}{', …' if len(names) > 8 else ''}"
+            )
+        found |= fitting
+    return found
+
+
+def _count(trainable: str) -> int:
+    text = trainable.partition(":")[2]
+    if not text.isdecimal() or int(text) < 1:
+        raise ConfigError(f"trainable={trainable!r}: want 'last:K' with K from 1 on")
+    return int(text)
+
+
+def _behind(value: Value | None, module: Module) -> set[str]:
+    """Parameters that a value is made of, by way of derived variables, too."""
+    if value is None:
+        return set()
+    prepare = module.functions.get(PREPARE)
+    derived = prepare.updates if prepare is not None else {}
+    found, stack, seen = set(), [value.node], set[Node]()
+    while stack:
+        node = stack.pop()
+        if node in seen:
+            continue
+        seen.add(node)
+        if isinstance(node.op, Variable):
+            if node.op.key in derived:
+                stack.append(derived[node.op.key].node)
+            else:
+                found.add(node.op.key)
+        stack += [v.node for v in node.inputs if v is not None]
+    return found
+
+
+def _nodes(module: Module) -> list[Node]:
+    return module.functions[INFER].nodes()
+
+
+def _own(node: Node, module: Module) -> set[str]:
+    """Parameters that a node reads itself, not those of what comes before it."""
+    found: set[str] = set()
+    variables = _variable_only(module.functions[INFER])
+    for value in node.inputs:
+        if value is not None and value.node in variables:
+            found |= _behind(value, module)
+    return found
+
+
+def _variable_only(graph: Graph) -> set[Node]:
+    """Nodes that variables and constants alone decide."""
+    found: set[Node] = set()
+    for node in graph.nodes():
+        parts = [v.node for v in node.inputs if v is not None]
+        own = isinstance(node.op, Variable) or node.op.name == "constant"
+        if own or (parts and all(part in found for part in parts)):
+            found.add(node)
+    return found
+
+
+def _last(module: Module, count: int) -> set[str]:
+    layers = [
+        own
+        for node in _nodes(module)
+        if node.op.name != "constant"
+        and not isinstance(node.op, Variable)
+        and (own := _own(node, module) & set(candidates(module)))
+    ]
+    weighted = [own for own in layers if any(_rank(module, key) > 1 for key in own)]
+    if len(weighted) < count:
+        raise ConfigError(
+            f"trainable='last:{count}': {len(weighted)} layers have weights"
+        )
+    first = layers.index(weighted[-count])
+    return set().union(*layers[first:])
+
+
+def _rank(module: Module, key: str) -> int:
+    return module.variables[key].logical.rank
+
+
+def _biases(module: Module) -> set[str]:
+    shifts = [
+        node.inputs[3]
+        for node in _nodes(module)
+        if isinstance(node.op, PRODUCTS) and len(node.inputs) > 3
+    ]
+    found: set[str] = set()
+    for value in shifts:
+        if value is not None:
+            found |= {key for key in _behind(value, module) if _rank(module, key) <= 1}
+    scales = _of_norms(module, slice(0, 1))
+    added = [
+        key
+        for node in _nodes(module)
+        if isinstance(node.op, Add)
+        for key in _own(node, module)
+        if _rank(module, key) == 1
+    ]
+    shifted = _of_norms(module, slice(1, 2))
+    return ((found - scales) | set(added) | shifted) & set(candidates(module))
+
+
+def _of_norms(module: Module, which: slice) -> set[str]:
+    """Scales (0) and shifts (1) of all norms."""
+    found: set[str] = set()
+    for graph in module.functions.values():
+        for node in graph.nodes():
+            if isinstance(node.op, NORMS):
+                first = 0 if isinstance(node.op, BatchNormFold) else 1
+                for value in node.inputs[first : first + 2][which]:
+                    found |= _behind(value, module)
+            elif isinstance(node.op, ScaleShift):
+                for value in node.inputs[1:3][which]:
+                    found |= _behind(value, module)
+    return found & set(candidates(module))

@@ -1,0 +1,117 @@
+"""The training step as one graph: forward, backward, update."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from edgewise.errors import ConfigError, TrainabilityError
+from edgewise.ir.graph import (
+    Graph,
+    Value,
+    Variable,
+    constant,
+    input_value,
+    variable_value,
+)
+from edgewise.ir.module import Module, Role, VariableInfo
+from edgewise.types import DType, TensorType
+from edgewise_trainer.autodiff import backward
+from edgewise_trainer.form import trainable_form
+from edgewise_trainer.losses import Loss
+from edgewise_trainer.optimizers import Clock, Optimizer
+
+TRAIN_STEP, EVALUATE = "train_step", "evaluate"
+LOSS, TARGET, RATE, STEP = "loss", "target", "learning_rate", "step"
+
+
+class Step(NamedTuple):
+    """A training step.
+
+    Attributes:
+        graph: Inputs of the model, then target, rate and step number; gives the loss.
+        states: What the optimizer remembers.
+        unreached: Parameters that were to be trained and that the loss does not use.
+    """
+
+    graph: Graph
+    states: tuple[VariableInfo, ...]
+    unreached: tuple[str, ...]
+
+
+def training_step(
+    module: Module, trained: Sequence[str], loss: Loss, optimizer: Optimizer
+) -> Step:
+    """Forward, backward and update of ``trained`` parameters.
+
+    Raises:
+        TrainabilityError: An op on the way to one of them has no gradient, or the loss
+            depends on none.
+    """
+    form = trainable_form(module, trained)
+    output = form.graph.outputs[0]
+    target = input_value(TARGET, loss.target(output.type))
+    value = scalar_loss(loss, output, target)
+    places = _places(Graph((), (value,), (LOSS,)), trained)
+    seed = constant(np.ones((), value.type.dtype.numpy))
+    grads = backward({value: seed}, list(places.values()))
+    found = {key: grads[place] for key, place in places.items() if place in grads}
+    if not found:
+        raise TrainabilityError("the loss depends on none of the parameters to train")
+    clock = Clock(
+        input_value(RATE, TensorType(DType.F32, ())),
+        input_value(STEP, TensorType(DType.F64, ())),
+    )
+    updates, states = _updates(places, found, optimizer, clock)
+    inputs = (*form.graph.inputs, target, *clock)
+    updates |= form.statistics
+    graph = Graph(inputs, (value,), (LOSS,), updates, form.graph.binders)
+    missing = tuple(key for key in trained if key not in found)
+    return Step(graph, states, missing)
+
+
+def scalar_loss(
+    loss: Callable[[Value, Value], Value], output: Value, target: Value
+) -> Value:
+    """The loss of an output.
+
+    Raises:
+        ConfigError: It is not one real number.
+    """
+    value = loss(output, target)
+    if value.type.shape != () or not value.type.dtype.is_float:
+        raise ConfigError(f"the loss gives {value.type}; want one real number")
+    return value
+
+
+def _places(graph: Graph, trained: Sequence[str]) -> dict[str, Value]:
+    """Where each parameter is read: one value each, in the order of ``trained``."""
+    found = {
+        node.op.key: Value(node)
+        for node in graph.nodes()
+        if isinstance(node.op, Variable) and node.op.key in set(trained)
+    }
+    return {key: found[key] for key in trained if key in found}
+
+
+def _updates(
+    places: dict[str, Value],
+    grads: dict[str, Value],
+    optimizer: Optimizer,
+    clock: Clock,
+) -> tuple[dict[str, Value], tuple[VariableInfo, ...]]:
+    updates: dict[str, Value] = {}
+    states: list[VariableInfo] = []
+    for key, grad in grads.items():
+        parameter = places[key]
+        infos = {
+            slot: VariableInfo(f"{key}/{slot}", parameter.type, Role.STATE)
+            for slot in optimizer.slots
+        }
+        slots = {slot: variable_value(i.key, i.type) for slot, i in infos.items()}
+        updates[key], new = optimizer.update(parameter, grad, slots, clock)
+        updates |= {infos[slot].key: value for slot, value in new.items()}
+        states += infos.values()
+    return updates, tuple(states)
