@@ -6,7 +6,8 @@ outputs = backend.prepare(onnx.load("model.onnx")).run([image])
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import logging
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -17,7 +18,7 @@ from onnx.backend import base
 from edgewise.convert import convert
 from edgewise.convert.config import ConvertConfig
 from edgewise.convert.source import MAIN_DOMAINS, NEWEST_OPSET, Source
-from edgewise.errors import ConfigError, ShapeError
+from edgewise.errors import ConfigError, DTypeError, EdgewiseError, ShapeError
 from edgewise.model import Model
 from edgewise.runtime.config import SessionConfig
 from edgewise.runtime.session import Session
@@ -31,6 +32,7 @@ __all__ = [
     "supports_device",
 ]
 
+logger = logging.getLogger(__name__)
 Inputs = Sequence[Any] | Mapping[str, Any] | np.ndarray[Any, Any]
 
 
@@ -106,8 +108,10 @@ class Backend(base.Backend):  # type: ignore[misc]  # onnx has no types
             kwargs: ``opset_version``, else the newest; and those of ``prepare``.
         """
         del outputs_info
+        if not isinstance(node, onnx.NodeProto):
+            raise ConfigError(f"got {type(node).__name__}; want an onnx.NodeProto")
         newest = NEWEST_OPSET if node.domain in MAIN_DOMAINS else 1
-        opset = int(kwargs.pop("opset_version", newest))
+        opset = _version(kwargs.pop("opset_version", newest))
         feed = _named([name for name in node.input if name], inputs)
         graph = helper.make_graph(
             [node],
@@ -120,21 +124,41 @@ class Backend(base.Backend):  # type: ignore[misc]  # onnx has no types
         return cls.run_model(model, feed, device, **kwargs)
 
     @classmethod
+    def is_compatible(cls, model: Source, device: str = "CPU", **kwargs: Any) -> bool:
+        """Whether ``prepare`` takes the model: it is converted to find out."""
+        try:
+            cls.prepare(model, device, **kwargs)
+        except EdgewiseError as error:
+            logger.info("not compatible: %s", error)
+            return False
+        return True
+
+    @classmethod
     def supports_device(cls, device: str) -> bool:
         """Whether models can run there."""
-        return device.partition(":")[0] == "CPU"
+        return isinstance(device, str) and device.partition(":")[0] == "CPU"
 
 
 def _named(names: Sequence[str], inputs: Inputs) -> Mapping[str, Any]:
     """Inputs by name, where they are given in order."""
     if isinstance(inputs, Mapping):
         return inputs
+    if isinstance(inputs, str | bytes) or not isinstance(inputs, Iterable):
+        raise DTypeError(
+            f"inputs: got {type(inputs).__name__}; want arrays in order, or by name"
+        )
     given = [inputs] if isinstance(inputs, np.ndarray) else list(inputs)
     if len(given) != len(names):
         raise ShapeError(
             f"got {len(given)} inputs; want {len(names)}: {', '.join(names) or 'none'}"
         )
     return dict(zip(names, given, strict=True))
+
+
+def _version(given: object) -> int:
+    if not isinstance(given, int) or not 0 < given < 1 << 31:
+        raise ConfigError(f"opset_version={given!r}: want a whole number from 1 on")
+    return given
 
 
 def _type(value: Any) -> TypeProto:
@@ -144,7 +168,12 @@ def _type(value: Any) -> TypeProto:
             raise ConfigError("an empty sequence does not say what it would hold")
         return helper.make_sequence_type_proto(_type(value[0]))
     array = np.asarray(value)
-    code = helper.np_dtype_to_tensor_dtype(array.dtype)
+    try:
+        code = helper.np_dtype_to_tensor_dtype(array.dtype)
+    except ValueError as error:
+        raise DTypeError(
+            f"an input has elements of {array.dtype}, which ONNX has no type for"
+        ) from error
     return helper.make_tensor_type_proto(code, array.shape)
 
 

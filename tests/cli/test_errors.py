@@ -9,6 +9,12 @@ import numpy as np
 import pytest
 
 import edgewise.cli
+from edgewise import ops
+from edgewise.dims import symbol
+from edgewise.ir.graph import Graph, input_value
+from edgewise.ir.module import Module
+from edgewise.model import Model
+from edgewise.types import DType, TensorType
 
 
 def assert_one_line(done, *words: object) -> None:
@@ -39,6 +45,38 @@ def test_an_onnx_file_that_is_none(command, tmp_path: Path) -> None:
     source = tmp_path / "text.onnx"
     source.write_text("this is not a model")
     assert_one_line(command("convert", source), source)
+
+
+def test_an_onnx_file_where_an_ew_file_is_wanted(
+    command, digits: Path, tmp_path: Path
+) -> None:
+    renamed = tmp_path / "digits.ew"
+    renamed.write_bytes(digits.read_bytes())
+    assert_one_line(command("inspect", digits), digits, "edgewise convert")
+    assert_one_line(command("run", renamed), renamed, "edgewise convert")
+
+
+@pytest.fixture(scope="module")
+def images(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A model of images of any size from 3 on."""
+    x = input_value("x", TensorType(DType.F32, (1, symbol("H"), 9, 1)))
+    y = ops.AveragePool((3, 3), (1, 1), (0, 0, 0, 0), (1, 1), False)(x)
+    path = tmp_path_factory.mktemp("images") / "images.ew"
+    Model(Module({"infer": Graph((x,), (y,), ("y",))}, {})).save(path)
+    return path
+
+
+def test_open_sizes_that_are_too_small_ask_for_others(command, images: Path) -> None:
+    for name in ("run", "inspect", "bench", "profile", "compare"):
+        assert_one_line(command(name, images), "taken to be 1: H", "--size H=64")
+        assert command(name, images, "--size", "H=5").returncode == 0
+    assert "--size" not in command("run", images, "--size", "H=2").stderr
+
+
+def test_sizes_beyond_the_machine(command, images: Path) -> None:
+    for size in ("99999999999999", "9223372036854775807"):
+        done = command("run", images, "--size", f"H={size}")
+        assert_one_line(done, "'x'", size, "want smaller sizes")
 
 
 def test_an_input_of_another_shape(command, model: Path, tmp_path: Path) -> None:

@@ -137,7 +137,7 @@ def test_many_more_mutants_are_read_or_refused(seed: int) -> None:
         (b"", "no model file"),
         (b"EDGW", "no model file"),
         (b"\x7fELF" + bytes(100), "no model file"),
-        (b"\x08\x07\x12\x07pytorch" + bytes(100), "no model file"),
+        (b"\x08\x07\x12\x07pytorch" + bytes(100), "ONNX model: convert it"),
         (struct.pack("<I", 2**32 - 1) + bytes(4) + b"EDGW" + bytes(52), "the header"),
         (struct.pack("<I", 1000) + bytes(4) + b"EDGW" + bytes(52), "is cut short"),
         (resealed(struct.pack("<II", 8, 2**31) + b"EDGW", b""), "lies beyond"),

@@ -18,7 +18,7 @@ from edgewise.errors import (
 from edgewise.ir.graph import Graph, Value, constant, input_value
 from edgewise.ir.module import Module
 from edgewise.ir.op import Array
-from edgewise.model import Model
+from edgewise.model import Model, check
 from edgewise.runtime.config import SessionConfig
 from edgewise.runtime.session import Session
 from edgewise.types import DType, TensorType
@@ -231,3 +231,41 @@ def test_what_is_neither_a_model_nor_a_path_is_refused() -> None:
     for odd in (5, None, [1], object()):
         with pytest.raises(ConfigError, match="want a model or the path"):
             Session(odd)
+
+
+def test_a_configuration_is_no_dictionary() -> None:
+    for config in ({"threads": 2}, {}):
+        with pytest.raises(ConfigError, match="got dict; want a SessionConfig"):
+            Session(sum_model(), config)  # type: ignore[arg-type]  # what is tested
+
+
+def test_what_is_no_path_is_refused() -> None:
+    for path in (None, 5, b"model.ew"):
+        for act in (Model.load, check, sum_model().save):
+            with pytest.raises(ConfigError, match=r"want the path of an \.ew file"):
+                act(path)  # type: ignore[operator]  # what is tested
+
+
+def test_a_view_that_repeats_itself_is_not_copied_beyond_the_limit() -> None:
+    vast = np.broadcast_to(np.zeros(3, "f4"), (10**10, 3))
+    with (
+        Session(sum_model()) as session,
+        pytest.raises(ShapeError, match=r"'a': got \[10000000000, 3\].* the limit"),
+    ):
+        session.run({"a": vast, "b": vast})
+
+
+def test_a_view_that_repeats_itself_within_the_limit_is_taken(session: Session) -> None:
+    rows = np.broadcast_to(np.ones(3, "f4"), (4, 3))
+    np.testing.assert_array_equal(session.run({"a": rows, "b": rows})["s"], rows * 2)
+
+
+def test_a_run_without_memory_says_so(
+    session: Session, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(*_: object) -> None:
+        raise MemoryError("Unable to allocate 9 TiB")
+
+    monkeypatch.setattr("edgewise.runtime.feeds._convert", full)
+    with pytest.raises(ShapeError, match="Unable to allocate 9 TiB; want less input"):
+        session.run({"a": [[1, 2, 3]], "b": [[1, 2, 3]]})

@@ -81,7 +81,7 @@ def test_strings_pass_as_object_arrays() -> None:
         (np.asarray([1, 2]), DTypeError, "want an array of strings"),
         (np.asarray(["a", 1], object), DTypeError, "got int"),
         (np.asarray([b"a"], object), DTypeError, "got bytes"),
-        (np.asarray([b"a"]), DTypeError, "want an array of strings"),
+        (np.asarray([b"a"]), DTypeError, "decode them first"),
         ([["a"]], ShapeError, "want string"),
         (None, DTypeError, "NoneType"),
     ],

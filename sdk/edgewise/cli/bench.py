@@ -14,6 +14,7 @@ from edgewise.cli.options import (
     Sizes,
     Threads,
     feeds,
+    guessed,
     opened,
 )
 from edgewise.cli.output import progress, show_json, show_table
@@ -42,6 +43,7 @@ def bench(
     config = edgewise.SessionConfig(threads=threads)
     with (
         edgewise.Session(loaded, config) as session,
+        guessed(loaded, inputs, size),
         progress(f"{runs} runs of {model}", runs, quiet=json) as tick,
     ):
         timing = measure(

@@ -14,6 +14,7 @@ from edgewise.cli.options import (
     Seed,
     Sizes,
     feeds,
+    guessed,
     opened,
 )
 from edgewise.cli.output import progress, show_json
@@ -40,7 +41,7 @@ def compare(
 
     loaded = opened(model, quiet=json)
     arrays = feeds(loaded, inputs, size, seed)
-    with progress(f"comparing {model}", quiet=json):
+    with guessed(loaded, inputs, size), progress(f"comparing {model}", quiet=json):
         if onnx:
             result = tool.compare_with_onnxruntime(loaded, onnx, arrays)
         else:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from edgewise.cli.options import Json, Sizes, parsed_sizes
+from edgewise.cli.options import Json, Sizes, guessed, parsed_sizes
 from edgewise.cli.output import show_json, show_table
 
 if TYPE_CHECKING:  # --help imports no engine
@@ -34,13 +34,15 @@ def inspect(
 
     if check:
         edgewise.check(model)
-    result = report(model, parsed_sizes(size))
+    loaded = edgewise.load(model)
+    with guessed(loaded, None, size):
+        result = report(model, parsed_sizes(size))
     if json:
         show_json(result.figures())
         return
     _show(result)
     if ops:
-        print(edgewise.load(model).summary())
+        print(loaded.summary())
 
 
 def _show(result: FileReport) -> None:

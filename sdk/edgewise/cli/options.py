@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from edgewise.errors import ConfigError
+from edgewise.errors import ConfigError, KernelError, ShapeError
 
 if TYPE_CHECKING:  # --help imports no engine
     import numpy.typing as npt
@@ -63,6 +65,23 @@ def parsed_sizes(given: list[str] | None) -> dict[str, int]:
             raise ConfigError(f"--size {text!r}: want NAME=NUMBER, like N=4")
         sizes[name] = int(size)
     return sizes
+
+
+@contextmanager
+def guessed(model: Model, path: Path | None, sizes: list[str] | None) -> Iterator[None]:
+    """Where sizes were taken to be 1 and do not fit, the error says how to choose."""
+    from edgewise.tools.inputs import open_sizes
+
+    try:
+        yield
+    except (ShapeError, KernelError) as error:
+        names = sorted(open_sizes(model) - parsed_sizes(sizes).keys())
+        if path is not None or not names:
+            raise
+        raise ShapeError(
+            f"{error}; sizes that --size does not give were taken to be 1:"
+            f" {', '.join(names)}; give what the model needs, as --size {names[-1]}=64"
+        ) from error
 
 
 def feeds(

@@ -15,6 +15,7 @@ from edgewise.cli.options import (
     Sizes,
     Threads,
     feeds,
+    guessed,
     not_over,
     opened,
 )
@@ -46,6 +47,7 @@ def profile(
     config = edgewise.SessionConfig(threads=threads)
     with (
         edgewise.Session(loaded, config) as session,
+        guessed(loaded, inputs, size),
         progress(f"{runs} runs of {model}", quiet=json),
     ):
         result = session.profile(arrays, runs=runs)

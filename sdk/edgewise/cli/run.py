@@ -15,6 +15,7 @@ from edgewise.cli.options import (
     Sizes,
     Threads,
     feeds,
+    guessed,
     not_over,
     opened,
 )
@@ -22,6 +23,8 @@ from edgewise.cli.output import show_json, show_table
 
 if TYPE_CHECKING:  # --help imports no engine
     import numpy.typing as npt
+
+WIDEST = 60  # of a cell
 
 
 def run(
@@ -47,7 +50,10 @@ def run(
     loaded = opened(model, quiet=json)
     arrays = feeds(loaded, inputs, size, seed)
     config = edgewise.SessionConfig(threads=threads)
-    with edgewise.Session(loaded, config) as session:
+    with (
+        edgewise.Session(loaded, config) as session,
+        guessed(loaded, inputs, size),
+    ):
         results = session.run(arrays)
     if outputs:
         save_arrays(outputs, results)
@@ -56,8 +62,16 @@ def run(
         show_json({"outputs": rows})
     else:
         show_table(
-            tuple(rows[0]) if rows else ("name",), [tuple(r.values()) for r in rows]
+            tuple(rows[0]) if rows else ("name",),
+            [(name, *map(_cell, row)) for name, *row in map(dict.values, rows)],
         )
+
+
+def _cell(figure: object) -> str:
+    """A figure in a table: one short line."""
+    text = "-" if figure is None else str(figure)
+    text = text if text.isprintable() else repr(text)
+    return text if len(text) <= WIDEST else f"{text[: WIDEST - 1]}…"
 
 
 def _row(name: str, array: npt.NDArray[Any]) -> dict[str, object]:
@@ -69,7 +83,12 @@ def _row(name: str, array: npt.NDArray[Any]) -> dict[str, object]:
         "dtype": str(array.dtype),
         "shape": "x".join(map(str, array.shape)) or "scalar",
     }
-    numbers = array.size and array.dtype != object
+    if array.dtype == object:
+        texts = sorted(array.ravel().tolist())
+        ends = {"min": texts[0], "max": texts[-1]} if texts else {}
+        row["dtype"] = "string"
+        return row | {"min": None, "max": None, "mean": None, "finite": True} | ends
+    numbers = array.size
     flat = array.astype(np.float64).ravel() if numbers else np.zeros(0)
     finite = flat[np.isfinite(flat)]
     for key, figure in (("min", np.min), ("max", np.max), ("mean", np.mean)):

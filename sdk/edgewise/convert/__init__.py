@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from edgewise.convert.config import ConvertConfig
-from edgewise.errors import EdgewiseError, InternalError
+from edgewise.errors import ConfigError, EdgewiseError, InternalError
 from edgewise.ir.module import Module
 from edgewise.model import Model
 from edgewise.passes.pipeline import PassReport, optimise
@@ -17,7 +17,7 @@ except ModuleNotFoundError as error:
     if error.name not in ("onnx", "google"):
         raise
     raise EdgewiseError(
-        "converting needs the package onnx: pip install onnx ml_dtypes"
+        "converting needs the package onnx: pip install 'edgewise[convert]'"
     ) from error
 
 __all__ = ["Conversion", "convert", "convert_module"]
@@ -48,7 +48,12 @@ def convert(source: Source, config: ConvertConfig | None = None) -> Model:
 
 def convert_module(source: Source, config: ConvertConfig | None = None) -> Conversion:
     """Like ``convert``, with a report of every pass."""
-    config = config or ConvertConfig()
+    config = ConvertConfig() if config is None else config
+    if not isinstance(config, ConvertConfig):
+        raise ConfigError(
+            f"config: got {type(config).__name__}; want a ConvertConfig, as"
+            " ConvertConfig(fold=False)"
+        )
     try:
         return Conversion(*optimise(import_module(source, config), config))
     except EdgewiseError:

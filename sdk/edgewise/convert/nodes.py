@@ -35,6 +35,7 @@ from edgewise.ir.graph import Value
 from edgewise.types import ValueType
 
 MAX_DEPTH = 32  # graphs within graphs and functions
+ALIKE = 0.8  # how like another a name is that may be meant: Foo is not Floor
 MAX_EXPANDED = 50_000  # nodes that functions and nested graphs may bring
 
 
@@ -223,7 +224,8 @@ def _unknown(scope: Scope, nodes: Sequence[onnx.NodeProto]) -> UnsupportedOpErro
 def _nearest(node: onnx.NodeProto) -> str:
     import difflib  # noqa: PLC0415 - only for the message
 
-    close = difflib.get_close_matches(node.op_type, supported(), 1)
+    by_name = {name: domain for domain, name in supported()}
+    close = difflib.get_close_matches(node.op_type, by_name, 1, ALIKE)
     if close:
-        return f"the nearest that it has is {close[0]}"
+        return f"the nearest that it has is {by_name[close[0]]}.{close[0]}"
     return "replace it with standard operators before export"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable
 from pathlib import Path
 from typing import NamedTuple, TypeAlias
@@ -13,14 +14,17 @@ from google.protobuf.message import (  # type: ignore[import-untyped]  # has no 
 
 from edgewise.convert.screen import want_sane
 from edgewise.convert.wire import WireError, measure
-from edgewise.errors import ModelFormatError
+from edgewise.errors import ConfigError, ModelFormatError
+from edgewise.format.foreign import advice
 
 MODEL_SUFFIX = ".onnx"
 MAX_FILE = (1 << 31) - 1  # bytes: what protobuf takes
 NEWEST_OPSET = 28  # the newest whose operator texts the importer was written from
 MAIN_DOMAINS = ("", "ai.onnx")
 
-Source: TypeAlias = "str | Path | bytes | onnx.ModelProto"
+Source: TypeAlias = (
+    "str | os.PathLike[str] | bytes | bytearray | memoryview | onnx.ModelProto"
+)
 
 
 class Parsed(NamedTuple):
@@ -45,8 +49,13 @@ def read(source: Source) -> Parsed:
     """The parsed model, of a version known to be readable."""
     if isinstance(source, onnx.ModelProto):
         parsed = Parsed(source, None, "")
-    elif isinstance(source, bytes):
-        parsed = Parsed(_parse(source, ""), None, "")
+    elif isinstance(source, bytes | bytearray | memoryview):
+        parsed = Parsed(_parse(bytes(source), ""), None, "")
+    elif not isinstance(source, str | os.PathLike):
+        raise ConfigError(
+            f"got {type(source).__name__}; want the path of an ONNX model, its bytes,"
+            " or an onnx.ModelProto"
+        )
     else:
         path = Path(source)
         parsed = Parsed(_parse(_bytes(path), path), path.resolve().parent, str(path))
@@ -75,7 +84,8 @@ def versions(
     version = main[0] if main else 1
     if not 1 <= version <= NEWEST_OPSET:
         raise parsed.error(
-            f"uses operator set {version}; edgewise reads 1 to {NEWEST_OPSET}"
+            f"uses operator set {version}; edgewise reads 1 to {NEWEST_OPSET}: export"
+            " the model with an older one, or update edgewise"
         )
     return {**found, "": version}
 
@@ -103,7 +113,8 @@ def _parse(data: bytes, path: object) -> onnx.ModelProto:
         measure(data, model.DESCRIPTOR)
         model.ParseFromString(data)
     except WireError as error:
-        raise ModelFormatError(path, f"is not an ONNX model: {error}") from error
+        reason = advice(data, "onnx") or f"is not an ONNX model: {error}"
+        raise ModelFormatError(path, reason) from error
     except DecodeError as error:
         raise ModelFormatError(
             path, "is not an ONNX model, or is cut short: its message does not parse"

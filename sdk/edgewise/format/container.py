@@ -64,8 +64,8 @@ def open_file(path: str | os.PathLike[str]) -> Contents:
         status = os.fstat(handle)
         if not stat.S_ISREG(status.st_mode):
             raise DamageError("is not a regular file")
-        if status.st_size < 16:
-            raise DamageError(f"is no model file: it has {status.st_size} bytes")
+        if not status.st_size:  # nothing to map
+            raise DamageError("is no model file: it is empty")
         mapped = mmap.mmap(handle, status.st_size, access=mmap.ACCESS_READ)
     finally:
         os.close(handle)
@@ -76,7 +76,7 @@ def split(whole: memoryview) -> Contents:
     """The parts of a file in memory."""
     size = len(whole)
     if size < 16 or bytes(whole[8:12]) != IDENTIFIER:
-        raise DamageError(f"is no model file: want {IDENTIFIER.decode()} at byte 8")
+        raise _foreign(bytes(whole[:64]))
     end = 4 + _U32.unpack_from(whole)[0]
     if end > MAX_HEADER:
         raise DamageError(f"the header has {end} bytes; at most {MAX_HEADER} are read")
@@ -87,6 +87,13 @@ def split(whole: memoryview) -> Contents:
     if zlib.crc32(header) != _U32.unpack_from(whole, end)[0]:
         raise DamageError("the header does not match its checksum")
     return Contents(header, whole[start:])
+
+
+def _foreign(start: bytes) -> DamageError:
+    from edgewise.format.foreign import advice  # noqa: PLC0415 - only for the message
+
+    mark = f"is no model file: want {IDENTIFIER.decode()} at byte 8"
+    return DamageError(advice(start, "ew") or mark)
 
 
 def want_segments(segments: Sequence[Segment], size: int) -> None:

@@ -6,7 +6,7 @@ import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from edgewise.errors import ModelFormatError
+from edgewise.errors import ConfigError, ModelFormatError
 from edgewise.format._generated import schema
 from edgewise.format.container import (
     Contents,
@@ -73,9 +73,16 @@ def check(path: str | os.PathLike[str]) -> None:
         want_checksums(contents, tables.segments)
 
 
+def want_path(path: object) -> None:
+    """Raise ``ConfigError`` unless it is a path."""
+    if not isinstance(path, str | os.PathLike):
+        raise ConfigError(f"got {type(path).__name__}; want the path of an .ew file")
+
+
 @contextmanager
 def _named(path: str | os.PathLike[str]) -> Iterator[None]:
     """Turn what may go wrong with a file into the error that names it."""
+    want_path(path)
     try:
         yield
     except OSError as error:

@@ -16,7 +16,7 @@ from edgewise.format.arrays import Buffer
 from edgewise.format.build import build
 from edgewise.format.container import aligned, seal
 from edgewise.format.flatten import flatten
-from edgewise.format.read import read
+from edgewise.format.read import read, want_path
 from edgewise.ir.module import Module
 
 
@@ -29,6 +29,7 @@ def write(module: Module, path: str | os.PathLike[str]) -> None:
     Raises:
         EdgewiseError: The file cannot be written, or cannot hold the module.
     """
+    want_path(path)
     chunks = _chunks(module)
     try:
         _replace(_target(path), chunks)

@@ -55,6 +55,22 @@ class SessionConfig:
             raise ConfigError(f"delegates={self.delegates!r}: want a tuple of names")
 
 
+def chosen(config: object) -> SessionConfig:
+    """What a session was given: ``None`` stands for the defaults.
+
+    Raises:
+        ConfigError: It is no configuration.
+    """
+    if config is None:
+        return SessionConfig()
+    if not isinstance(config, SessionConfig):
+        raise ConfigError(
+            f"config: got {type(config).__name__}; want a SessionConfig, as"
+            " SessionConfig(threads=2)"
+        )
+    return config
+
+
 def _check_whole(name: str, value: object, largest: int | None) -> None:
     if value is None and name != "max_plans":
         return

@@ -187,6 +187,8 @@ class Executable:
         types = tuple([plan.types[number] for number in numbers])
         try:
             results = computed(op, inputs, types, self._call)
+        except MemoryError:
+            raise
         except EdgewiseError as error:
             if isinstance(error, KernelError) and not error.node:
                 raise self._stopped(index, error.status) from error

@@ -21,10 +21,14 @@ class Inputs:
     Args:
         names: Names of the inputs, in order.
         types: Their types; sizes may be symbols.
+        limit: Bytes that an array may take if it must be copied.
     """
 
-    def __init__(self, names: Sequence[str], types: Sequence[ValueType]) -> None:
+    def __init__(
+        self, names: Sequence[str], types: Sequence[ValueType], limit: int
+    ) -> None:
         self.names = tuple(names)
+        self._limit = limit
         self.types = tuple(types)
         self._wanted = tuple(
             (name, type_.dtype.numpy)
@@ -43,6 +47,8 @@ class Inputs:
         if self._plain:
             return self._arrays(feed)
         self._check_names(feed)
+        for name in self.names:
+            self._want_room(name, feed[name])
         pairs = zip(self.names, self.types, strict=True)
         return [
             objects.take(name, feed[name], type_, _convert) for name, type_ in pairs
@@ -63,7 +69,8 @@ class Inputs:
                     array = _convert(name, array, dtype)
                 flags = array.flags
                 if not (flags.c_contiguous and flags.aligned):
-                    array = _contiguous(array)
+                    self._want_room(name, array)
+                    array = np.require(array, requirements=("C", "A"))
                 arrays.append(array)
         except (KeyError, TypeError, IndexError):
             self._check_names(feed)
@@ -71,6 +78,15 @@ class Inputs:
         if len(feed) != len(arrays):
             self._check_names(feed)
         return arrays
+
+    def _want_room(self, name: str, given: object) -> None:
+        """Raise for what is too large to copy: a view that repeats itself may be."""
+        if isinstance(given, np.ndarray) and given.nbytes > self._limit:
+            raise ShapeError(
+                f"input {name!r}: got {list(given.shape)}, which must be copied to be"
+                f" contiguous; its {given.nbytes} bytes are beyond the limit of"
+                f" {self._limit}; give smaller or contiguous arrays, or a memory_limit"
+            )
 
     def _check_names(self, feed: object) -> None:
         wanted = ", ".join(map(repr, self.names)) or "none"
@@ -85,10 +101,6 @@ class Inputs:
         unknown = [name for name in feed if name not in self.names]
         if unknown:
             raise ShapeError(f"{unknown[0]!r} is not an input; want inputs {wanted}")
-
-
-def _contiguous(array: Array) -> Array:
-    return np.require(array, requirements=("C", "A"))
 
 
 def _convert(name: str, given: object, dtype: np.dtype[Any]) -> Array:

@@ -87,7 +87,8 @@ class Function:
     ) -> None:
         self._graph, self.flat = graph, Flat(graph)
         names = [v.op.key for v in graph.inputs if isinstance(v.op, Input)]
-        self.inputs = Inputs(names, [value.kind for value in graph.inputs])
+        kinds = [value.kind for value in graph.inputs]
+        self.inputs = Inputs(names, kinds, workspace.limit)
         self.largest: Executable | None = None
         self._workspace, self._direct = workspace, direct
         self._ready: OrderedDict[Key, Executable] = OrderedDict()

@@ -62,7 +62,10 @@ def _strings(name: str, given: object) -> Array:
     wrong = {type(item).__name__ for item in array.flat if not isinstance(item, str)}
     if wrong or array.dtype != object:
         kind = ", ".join(sorted(wrong)) or str(array.dtype)
-        raise DTypeError(f"input {name!r}: got {kind}; want an array of strings (str)")
+        fix = ": decode them first" if "bytes" in kind else ""
+        raise DTypeError(
+            f"input {name!r}: got {kind}; want an array of strings (str){fix}"
+        )
     return array
 
 

@@ -6,7 +6,6 @@ import os
 import threading
 import weakref
 from collections.abc import Callable, Mapping
-from contextlib import AbstractContextManager
 from types import TracebackType
 from typing import Any, Protocol, Self, TypeAlias, TypeVar
 
@@ -20,12 +19,13 @@ from edgewise.ir.op import Array
 from edgewise.ir.reference import NO_BODIES
 from edgewise.runtime import library, objects, pool, topology
 from edgewise.runtime.bodies import Bodies, runnable
-from edgewise.runtime.config import SessionConfig
+from edgewise.runtime.config import SessionConfig, chosen
 from edgewise.runtime.executable import RunSteps
 from edgewise.runtime.function import Function, Runnable, Workspace
 from edgewise.runtime.memory import Arena, MemoryReport, share_of_machine
 from edgewise.runtime.native import Native
 from edgewise.runtime.profile import Profile
+from edgewise.runtime.turn import Turn
 from edgewise.runtime.variables import constant_bytes, derived, open_variables
 from edgewise.types import TensorType
 
@@ -67,7 +67,7 @@ class Session:
         *,
         function: str = INFER,
     ) -> None:
-        config = config or SessionConfig()
+        config = chosen(config)
         if config.delegates:
             raise DelegateError(f"no delegate is called {config.delegates[0]!r}")
         module = _module_of(model)
@@ -76,7 +76,7 @@ class Session:
                 f"got functions {sorted(module.functions)}; want {function!r} to run"
             )
         space = _workspace(module, config, function)
-        self._turn = _Turn()
+        self._turn = Turn()
         graph = module.functions[function]
         self._bodies = Bodies(module.functions, space)
         self._function: Runnable | None = runnable(
@@ -113,10 +113,13 @@ class Session:
             KernelError: The model stopped, as for an index out of range.
         """
         function = self._open()
-        values = function.inputs.values(feed)
-        results = self._alone(lambda: function.run(values, out))
-        for position in self._lists:
-            results[position] = objects.copy(results[position])
+        try:
+            values = function.inputs.values(feed)
+            results = self._alone(lambda: function.run(values, out))
+            for position in self._lists:
+                results[position] = objects.copy(results[position])
+        except MemoryError as error:
+            raise _too_large(error) from error
         return dict(zip(self._names, results, strict=True))
 
     def __call__(self, *inputs: Any) -> Array | tuple[Array, ...]:
@@ -132,8 +135,11 @@ class Session:
         if not isinstance(runs, int) or runs < 1:
             raise ConfigError(f"runs={runs!r}: want a whole number of at least 1")
         function = self._open()
-        values = function.inputs.values(feed)
-        return self._alone(lambda: Profile(function.profile(values, runs), runs))
+        try:
+            values = function.inputs.values(feed)
+            return self._alone(lambda: Profile(function.profile(values, runs), runs))
+        except MemoryError as error:
+            raise _too_large(error) from error
 
     @property
     def inputs(self) -> tuple[TensorInfo, ...]:
@@ -210,52 +216,9 @@ class Session:
         return self._function
 
 
-class _Turn:
-    """Whose turn it is to run; outlives the session, so that an end can wait for it."""
-
-    __slots__ = ("__weakref__", "lock", "owner")
-
-    def __init__(self) -> None:
-        self.renew()
-        _turns.add(self)
-
-    def renew(self) -> None:
-        """Forget who has the turn: in a forked child that thread does not exist."""
-        self.lock: AbstractContextManager[object] = threading.Lock()
-        self.owner = 0
-
-    def end(self) -> None:
-        """Wait for the last run, and let no thread begin another.
-
-        At the interpreter's exit a daemon thread may be inside one, and all memory is
-        about to go.
-        """
-        self.lock.__enter__()  # taken, never to be given back
-        self.lock = _Over()
-
-
-class _Over:
-    """The lock of a session whose interpreter is ending."""
-
-    def __enter__(self) -> None:
-        """Pass the main thread, which is in an exit handler; hold all others."""
-        if threading.current_thread() is not threading.main_thread():
-            threading.Event().wait()
-
-    def __exit__(self, *error: object) -> None:
-        """Nothing was taken."""
-
-
-_turns: weakref.WeakSet[_Turn] = weakref.WeakSet()
-
-
-def _after_fork() -> None:
-    """A thread that held a lock is not there to give it back."""
-    for turn in list(_turns):
-        turn.renew()
-
-
-os.register_at_fork(after_in_child=_after_fork)
+def _too_large(error: MemoryError) -> ShapeError:
+    what = str(error) or "no memory is left"
+    return ShapeError(f"a run needs more memory than there is: {what}; want less input")
 
 
 def _module_of(model: object) -> Module:

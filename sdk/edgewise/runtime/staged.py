@@ -58,7 +58,8 @@ class Staged:
     def __init__(self, graph: Graph, workspace: Workspace) -> None:
         self._graph, self._call = graph, workspace.call
         names = [v.op.key for v in graph.inputs if isinstance(v.op, Input)]
-        self.inputs = Inputs(names, [value.kind for value in graph.inputs])
+        kinds = [value.kind for value in graph.inputs]
+        self.inputs = Inputs(names, kinds, workspace.limit)
         found = cut(graph)
         self._outputs, self._kept = found.outputs, found.kept
         self._leaves = {
@@ -156,6 +157,8 @@ class Staged:
             types = tuple(type_.bind(sizes) for type_ in node.types)
             try:
                 made = outputs(node.op.bind(sizes), inputs, types, self._call)
+            except MemoryError:
+                raise
             except EdgewiseError as error:
                 if isinstance(error, KernelError) and not error.node:
                     raise KernelError(error.op, node.label, error.status) from error

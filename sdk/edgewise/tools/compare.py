@@ -89,6 +89,14 @@ def compare(
         tolerance: Difference that is still good, relative to the largest magnitude of
             the reference; integers must be equal.
     """
+    if not isinstance(model, Model):
+        raise ConfigError(
+            f"got {type(model).__name__}; want a model, as edgewise.load(path)"
+        )
+    if not isinstance(inputs, Mapping):
+        raise ConfigError(
+            f"inputs: got {type(inputs).__name__}; want a mapping of names to arrays"
+        )
     functions, variables = model.module.functions, _variables(model.module)
     graph = bind(functions["infer"], inputs, variables, functions)
     call = Bodies(functions, variables)

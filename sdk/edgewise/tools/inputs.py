@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import zipfile
 import zlib
@@ -18,6 +19,7 @@ from edgewise.errors import ConfigError
 from edgewise.ir.graph import Constant, Graph
 from edgewise.ir.op import Array
 from edgewise.model import Model
+from edgewise.runtime.memory import share_of_machine
 from edgewise.types import DType
 
 LARGEST_INDEX = 100
@@ -53,15 +55,32 @@ def random_inputs(
     """
     rng = np.random.default_rng(seed)
     given = dict(sizes or {})
-    known = {name for info in model.inputs for name in _symbols(info)}
+    known = open_sizes(model)
     unknown = sorted(given.keys() - known)
     if unknown:
         raise ConfigError(
             f"sizes {unknown}: no input has them; the model's are {sorted(known)}"
         )
     values = dict.fromkeys(known, 1) | given
+    _want_room(model, values)
     limit = _index_limit(model.module.functions["infer"])
     return {info.name: _value(info, rng, values, limit) for info in model.inputs}
+
+
+def _want_room(model: Model, values: Mapping[str, int]) -> None:
+    most = share_of_machine()
+    for info in model.inputs:
+        shape = _shape(info, values)
+        if 8 * math.prod(shape) > most:  # as they are drawn, in double precision
+            raise ConfigError(
+                f"input {info.name!r} of {shape}: takes more than {most} bytes, half of"
+                " this machine's memory; want smaller sizes"
+            )
+
+
+def open_sizes(model: Model) -> set[str]:
+    """Symbols of the sizes that whoever makes inputs may choose."""
+    return {name for info in model.inputs for name in _symbols(info)}
 
 
 def load_inputs(path: Path) -> dict[str, Array]:
@@ -124,6 +143,14 @@ def _symbols(info: TensorInfo) -> set[str]:
     return {name for text in texts for name in symbols(parse(text))}
 
 
+def _shape(info: TensorInfo, values: Mapping[str, int]) -> list[int]:
+    sizes = (
+        bind(parse(size), values) if isinstance(size, str) else size
+        for size in info.shape
+    )
+    return [size for size in sizes if isinstance(size, int)]
+
+
 def _value(
     info: TensorInfo, rng: np.random.Generator, values: Mapping[str, int], limit: int
 ) -> Any:
@@ -135,10 +162,7 @@ def _value(
 def _random(
     info: TensorInfo, rng: np.random.Generator, values: Mapping[str, int], limit: int
 ) -> Array:
-    shape: list[Any] = [
-        bind(parse(size), values) if isinstance(size, str) else size
-        for size in info.shape
-    ]
+    shape = _shape(info, values)
     if info.dtype is DType.STRING:
         words = rng.integers(0, limit, shape).astype(str)
         return words.astype(object)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import subprocess
 import sys
 from collections.abc import Callable
@@ -15,7 +16,7 @@ from onnx import TensorProto, helper
 
 from edgewise.convert import convert, convert_module
 from edgewise.convert.onnx import import_module
-from edgewise.errors import ModelFormatError, UnsupportedOpError
+from edgewise.errors import ConfigError, ModelFormatError, UnsupportedOpError
 from edgewise.ir.module import Role
 
 Check = Callable[..., Any]
@@ -44,6 +45,63 @@ def test_a_model_may_be_a_path_bytes_or_a_proto(
     for source in (path, str(path), path.read_bytes(), simple):
         module = convert(source).module
         np.testing.assert_array_equal(module_outputs(module, {"x": X})["y"], X + X)
+
+
+@pytest.mark.parametrize("kind", [bytearray, memoryview])
+def test_bytes_may_lie_in_any_memory(
+    simple: onnx.ModelProto, kind: Callable[[bytes], Any]
+) -> None:
+    assert convert(kind(simple.SerializeToString())).inputs[0].name == "x"
+
+
+@pytest.mark.parametrize("source", [None, 5, [], io.BytesIO(b"")])
+def test_what_is_no_source_is_refused(source: Any) -> None:
+    with pytest.raises(ConfigError, match=rf"{type(source).__name__}; want the path"):
+        convert(source)
+
+
+def test_a_configuration_is_no_dictionary(simple: onnx.ModelProto) -> None:
+    for config in ({"fold": False}, {}):
+        with pytest.raises(ConfigError, match="got dict; want a ConvertConfig"):
+            convert(simple, config)  # type: ignore[arg-type]  # what is tested
+
+
+@pytest.mark.parametrize(
+    ("data", "advice"),
+    [
+        (b"\n<!DOCTYPE html>\n<html>", "web page: fetch the file"),
+        (b"version https://git-lfs.github.com/spec/v1\noid", "git lfs pull"),
+        (b"PK\x03\x04and so on", "an archive: unpack it"),
+        (b"\x1f\x8band so on", "an archive: unpack it"),
+        (b"\x40\0\0\0\0\0\0\0EDGWand", "load it with edgewise.load"),
+    ],
+)
+def test_a_file_of_another_kind_says_what_to_do(data: bytes, advice: str) -> None:
+    with pytest.raises(ModelFormatError, match=advice):
+        convert(data)
+
+
+@pytest.mark.parametrize(
+    ("domain", "name", "nearest"),
+    [
+        ("", "Reluu", "ai.onnx.Relu"),
+        ("com.microsoft", "Gelu", "ai.onnx.Gelu"),
+        ("ai.onnx.ml", "LabelEncode", "ai.onnx.ml.LabelEncoder"),
+    ],
+)
+def test_an_operator_like_one_we_have_names_it_with_its_domain(
+    build: Check, domain: str, name: str, nearest: str
+) -> None:
+    model = build([helper.make_node(name, ["x"], ["y"], domain=domain)], {"x": X}, "y")
+    model.opset_import.append(helper.make_opsetid(domain or "more", 1))
+    with pytest.raises(UnsupportedOpError, match=rf"nearest that it has is {nearest}$"):
+        convert(model)
+
+
+def test_a_name_that_is_like_none_hints_at_none(build: Check) -> None:
+    model = build([helper.make_node("Foo", ["x"], ["y"])], {"x": X}, "y")
+    with pytest.raises(UnsupportedOpError, match=r"before export$"):
+        convert(model)
 
 
 def test_a_missing_file_is_named(tmp_path: Path) -> None:
@@ -217,4 +275,4 @@ def test_without_onnx_the_extra_is_named() -> None:
     done = subprocess.run(
         [sys.executable, "-c", script], check=True, capture_output=True, text=True
     )
-    assert "pip install onnx" in done.stdout
+    assert "pip install 'edgewise[convert]'" in done.stdout

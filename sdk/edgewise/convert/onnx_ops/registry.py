@@ -46,6 +46,6 @@ def importer_of(name: str, opset: int, domain: str = "") -> Importer | None:
     return None
 
 
-def supported() -> tuple[str, ...]:
-    """Names of all operators that can be imported."""
-    return tuple(sorted({name for _, name in _IMPORTERS}))
+def supported() -> tuple[tuple[str, str], ...]:
+    """Domains and names of all operators that can be imported."""
+    return tuple(sorted((domain or "ai.onnx", name) for domain, name in _IMPORTERS))
