@@ -43,9 +43,10 @@ class Mirror(Op):
 
 def grown(draw: st.DrawFn, values: list[Value]) -> list[Value]:
     """The outputs of one more node."""
-    x = draw(st.sampled_from([v for v in values if v.type == ROWS]))
+    rows = st.sampled_from([v for v in values if v.type == ROWS])
+    x, z = draw(rows), draw(rows)
     y = draw(st.sampled_from(values))
-    match draw(st.integers(0, 6)):
+    match draw(st.integers(0, 10)):
         case 0:
             return [ops.Add()(x, y)]
         case 1:
@@ -60,8 +61,36 @@ def grown(draw: st.DrawFn, values: list[Value]) -> list[Value]:
         case 5:
             turned = ops.Transpose((1, 0))(x)
             return [ops.Transpose((1, 0))(ops.Abs()(turned))]
-        case _:
+        case 6:
             return [Mirror()(x)]
+        case kind:
+            return parted(kind, x, z)
+
+
+def parted(kind: int, x: Value, z: Value) -> list[Value]:
+    """Values of parts of both, or parts of one of both."""
+    match kind:
+        case 7:
+            return [ops.Concat(1)(product(x, 10), product(z, 14))]
+        case 8:
+            return [ops.Concat(1)(columns(x, 3, 10), product(z, 5), columns(z, 0, 9))]
+        case 9:
+            joined = ops.Concat(0)(ops.Relu()(x), ops.Add()(x, z), z)
+            return [ops.Slice((a, 0), (N, 24), (1, 1))(joined) for a in (0, N, 2 * N)]
+        case _:
+            thirds = [ops.Reshape((N, 2, 4))(columns(v, 8, 8)) for v in (x, z, x)]
+            return [ops.Reshape((N, 24))(ops.Concat(2)(*thirds))]
+
+
+def product(x: Value, columns: int) -> Value:
+    """Numbers of ``x``, each with its share of another."""
+    w = np.eye(24, columns, dtype=np.float32) + np.eye(24, columns, 1, dtype=np.float32)
+    return ops.Linear(columns)(x, ops.PackPanels((0, 1))(constant(w)), None, None, None)
+
+
+def columns(x: Value, first: int, count: int) -> Value:
+    """``count`` columns of ``x``."""
+    return ops.Slice((0, first), (N, count), (1, 1))(x)
 
 
 @st.composite

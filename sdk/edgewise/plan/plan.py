@@ -2,24 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
-from typing import TypeAlias
+from collections.abc import Collection, Mapping, Sequence
 
 from edgewise.dims import Dim
 from edgewise.errors import ShapeError
 from edgewise.ir.op import Op
-from edgewise.kernels.catalog.base import Binding, Call
+from edgewise.kernels.catalog.base import Binding
 from edgewise.kernels.catalog.base import find as find_kernel
 from edgewise.named import NamedTuple
 from edgewise.plan.arena import Block, Layout, arrange
 from edgewise.plan.bind import bind
 from edgewise.plan.flat import ABSENT, Flat
+from edgewise.plan.parts import Find, bind_kernel, has_parts, place
+from edgewise.plan.room import Room
 from edgewise.plan.segments import Segment, cut
 from edgewise.plan.steps import Steps, Writer
 from edgewise.plan.storage import ARENA, Base, Place, Storage, lay_out
 from edgewise.types import ValueType
 
-Find: TypeAlias = Callable[[Call], Binding | None]
+NOWHERE = (ABSENT, 0)  # root and offset of a value that lies in no other
 
 
 class Plan(NamedTuple):
@@ -78,12 +79,19 @@ def make_plan(
     ops, types, byte_sizes = bind(flat, sizes or {})
     # Before a kernel computes with sizes that no memory holds.
     _want_within(limit, max(byte_sizes, default=0))
-    bindings = [_bind_kernel(flat, types, n, op, find) for n, op in enumerate(ops)]
+    bindings = [bind_kernel(flat, types, n, op, find) for n, op in enumerate(ops)]
     storage = lay_out(flat, ops, types, byte_sizes, direct)
+    inside: dict[int, tuple[int, int]] = {}
+    if has_parts(ops):
+        room = Room(storage, bindings)
+        inside = place(flat, ops, types, bindings, find, room)
+        roots = {number: root for number, (root, _) in inside.items()}
+        storage = lay_out(flat, ops, types, byte_sizes, direct, roots)
     layout, buffer_offsets, temps = _arrange(storage, bindings, workers)
     _want_within(limit, layout.size + sum(byte_sizes[n] for n in flat.outputs))
     locations = [
-        (storage.buffers[number].base, buffer_offsets[number]) for number in storage.of
+        (storage.buffers[of].base, buffer_offsets[of] + inside.get(number, NOWHERE)[1])
+        for number, of in enumerate(storage.of)
     ]
     return Plan(
         flat=flat,
@@ -106,19 +114,6 @@ def make_plan(
             if key not in direct or locations[number][0] != Base(Place.VARIABLE, key)
         ),
     )
-
-
-def _bind_kernel(
-    flat: Flat, types: Sequence[ValueType], index: int, op: Op, find: Find
-) -> Binding | None:
-    if op.view:
-        return None
-    inputs = [None if n == ABSENT else types[n] for n in flat.reads[index]]
-    outputs = [types[n] for n in flat.writes[index]]
-    for type_ in (*inputs, *outputs):
-        if type_ is not None and type_.is_object:
-            return None  # kernels know flat memory only
-    return find(Call(op, tuple(inputs), tuple(outputs)))  # type: ignore[arg-type]  # tensors, as checked
 
 
 def _want_within(limit: int | None, needed: int) -> None:

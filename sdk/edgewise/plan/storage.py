@@ -7,7 +7,7 @@ that reads it, both included; what a caller gets lives to the end.
 from __future__ import annotations
 
 import enum
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 
 from edgewise.ir.graph import Constant, Variable
 from edgewise.ir.op import Array, Op
@@ -60,12 +60,19 @@ class Storage:
         buffers: All of them, those of leaves included.
         of: Buffer number of every value.
         constants: Arrays of the constants, by value number.
+        roots: The values whose memory others lie in, by those.
     """
 
-    __slots__ = ("buffers", "constants", "last", "of", "sizes", "types")
+    __slots__ = ("buffers", "constants", "last", "of", "roots", "sizes", "types")
 
-    def __init__(self, flat: Flat, types: list[ValueType], sizes: list[int]) -> None:
-        self.types, self.sizes = types, sizes
+    def __init__(
+        self,
+        flat: Flat,
+        types: list[ValueType],
+        sizes: list[int],
+        roots: Mapping[int, int],
+    ) -> None:
+        self.types, self.sizes, self.roots = types, sizes, roots
         self.last = _last_reads(flat)
         self.buffers: list[Buffer] = []
         self.of = [ABSENT] * len(sizes)
@@ -96,6 +103,11 @@ class Storage:
 
     def result(self, index: int, op: Op, reads: tuple[int, ...], number: int) -> None:
         """Give the first output of a node its memory: shared, taken over, or new."""
+        if number in self.roots:
+            self._inside(index, number, self.roots[number])
+            return
+        if self.of[number] != ABSENT:  # its parts are there already
+            return
         source = reads[0] if op.view else self._dying(index, op, reads, number)
         if source == ABSENT:
             self.made(index, number)
@@ -104,11 +116,28 @@ class Storage:
         buffer = self.buffers[self.of[source]]
         buffer.last = max(buffer.last, self.last[number])
 
+    def further(self, index: int, number: int) -> None:
+        """Give another output of a node its memory."""
+        if number in self.roots:
+            self._inside(index, number, self.roots[number])
+        else:
+            self.made(index, number)
+
+    def _inside(self, index: int, number: int, root: int) -> None:
+        """Let a value lie in the memory of ``root``, which may not be made yet."""
+        if self.of[root] == ABSENT:
+            self.made(index, root)
+        self.of[number] = self.of[root]
+        buffer = self.buffers[self.of[root]]
+        buffer.last = max(buffer.last, self.last[number])
+
     def _dying(self, index: int, op: Op, reads: tuple[int, ...], number: int) -> int:
         """A value that nobody reads after this node and ``number`` may overwrite."""
         for slot in op.in_place:
             source = reads[slot] if slot < len(reads) else ABSENT
             if source == ABSENT or not self._alike(source, number):
+                continue
+            if source in self.roots:
                 continue
             place = self.of[source]
             buffer = self.buffers[place]
@@ -116,7 +145,9 @@ class Storage:
                 continue
             # Another slot that reads the same bytes must be as safe to overwrite.
             if all(
-                other in op.in_place and self._alike(read, number)
+                other in op.in_place
+                and read not in self.roots
+                and self._alike(read, number)
                 for other, read in enumerate(reads)
                 if read != ABSENT and self.of[read] == place
             ):
@@ -155,6 +186,7 @@ def lay_out(
     types: list[ValueType],
     sizes: list[int],
     direct: Collection[str] = (),
+    roots: Mapping[int, int] | None = None,
 ) -> Storage:
     """Buffers for every value; outputs lie where they are given back, if they can.
 
@@ -165,13 +197,14 @@ def lay_out(
         sizes: Bytes of its values.
         direct: Variables whose new value may be written in their own memory while the
             graph runs; one that the graph also reads is copied at the end all the same.
+        roots: Values that lie in the memory of others, and whose that is.
     """
-    storage = Storage(flat, types, sizes)
+    storage = Storage(flat, types, sizes, roots or {})
     for index, op in enumerate(ops):
         first, *others = flat.writes[index]
         storage.result(index, op, flat.reads[index], first)
         for number in others:
-            storage.made(index, number)
+            storage.further(index, number)
     for position, number in enumerate(flat.outputs):
         storage.claim(number, Base(Place.OUTPUT, position))
     read = {node.op.key for _, node in flat.leaves if isinstance(node.op, Variable)}

@@ -210,7 +210,7 @@ class Executable:
             return self._held(base)
         if base.place is Place.ARENA:
             return memory.view(self._arena.memory, offset, type_)
-        return self._held(base).reshape(type_.dims)
+        return memory.part(self._held(base), offset, type_)
 
     def _held(self, base: Base) -> Any:
         """What lies at a base other than the arena."""

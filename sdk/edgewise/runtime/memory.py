@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import math
 import os
 
 import numpy as np
@@ -70,6 +71,12 @@ def words(count: int) -> Array:
 def view(memory: Array, offset: int, type_: TensorType) -> Array:
     """A tensor inside a piece of memory."""
     return np.ndarray(type_.dims, type_.dtype.numpy, memory, offset)
+
+
+def part(array: Array, offset: int, type_: TensorType) -> Array:
+    """A tensor inside an array of such elements, from byte ``offset`` on."""
+    start = offset // array.itemsize
+    return array.reshape(-1)[start : start + math.prod(type_.dims)].reshape(type_.dims)
 
 
 class Arena:

@@ -106,12 +106,14 @@ def precision(type_: ValueType) -> str:
 
 
 def profile_rows(plan: Plan, seconds: Sequence[float]) -> tuple[Row, ...]:
-    """Rows of a plan's nodes; views, which are no work, have none."""
+    """Rows of a plan's nodes; those that are no work, as views, have none."""
     rows = []
     for segment in plan.segments:
         for index in segment.nodes:
             node = plan.flat.nodes[index]
             binding = plan.bindings[index]
+            if binding is not None and not binding.launches:
+                continue  # its result lies in another value
             symbols = [launch.symbol for launch in binding.launches] if binding else []
             values = (*plan.flat.reads[index], *plan.flat.writes[index])
             rows.append(

@@ -15,6 +15,7 @@ import edgewise.ops
 from edgewise.ir.op import Array, Op
 from edgewise.kernels.catalog import base
 from edgewise.kernels.catalog.base import (
+    OUT,
     Binding,
     Call,
     In,
@@ -25,6 +26,7 @@ from edgewise.kernels.catalog.base import (
     Word,
     find,
 )
+from edgewise.kernels.catalog.strides import contiguous
 from edgewise.runtime import library
 from edgewise.types import DType, TensorType
 
@@ -43,6 +45,7 @@ CTYPE = ctypes.CFUNCTYPE(
 )
 GUARD = 64  # bytes after every output and temporary, which no kernel may touch
 FILL = 0xA5
+MARGIN = 5  # elements between rows that lie apart
 
 
 @functools.cache
@@ -139,6 +142,20 @@ def odd(tasks: int) -> list[int]:
     return sorted({0, tasks, tasks // 3, math.ceil(tasks * 5 / 7)})
 
 
+def spread(x: Array | None) -> Array | None:
+    """The same array, each row in the middle of a longer one of NaN."""
+    if x is None:
+        return None
+    wide = np.full((*x.shape[:-1], x.shape[-1] + MARGIN), np.nan, x.dtype)
+    wide[..., 2 : 2 + x.shape[-1]] = x
+    return wide[..., 2 : 2 + x.shape[-1]]
+
+
+def strides(x: Array) -> tuple[int, ...]:
+    """In elements."""
+    return tuple(step // x.itemsize for step in x.strides)
+
+
 class Kernels:
     """Kernels of a call: all tasks of a launch at once, or in uneven pieces."""
 
@@ -151,6 +168,38 @@ class Kernels:
     def in_place(self, op: Op, inputs: Inputs, slot: int) -> Outcome:
         """With output 0 in the memory of input ``slot``."""
         return self._run(op, inputs, odd, slot)
+
+    def apart(self, op: Op, inputs: Inputs, slots: Sequence[int]) -> Outcome:
+        """With rows of these inputs apart, and those of the output if ``OUT`` is there.
+
+        What lies between the rows of the output has to stay as it is.
+        """
+        call = call_of(op, inputs)
+        (made,) = call.outputs
+        wide = made.with_shape((*made.dims[:-1], made.dims[-1] + MARGIN))
+        held = [spread(x) if n in slots else x for n, x in enumerate(inputs)]
+        call = call._replace(
+            reads=tuple(
+                None if n not in slots or x is None else strides(x)
+                for n, x in enumerate(held)
+            ),
+            writes=(contiguous(wide.dims),) if OUT in slots else (),
+        )
+        binding = find(call)
+        if binding is None:
+            return None
+        run = Run(call, binding, inputs)
+        run.inputs = held
+        run.outputs = [Memory((wide if OUT in slots else made).bytes)]
+        for launch in binding.launches:
+            status = run.launch(launch, odd(launch.tasks))
+            if status:
+                return status
+        run.types = (wide,) if OUT in slots else (made,)
+        (result,) = run.results()
+        between = result[..., made.dims[-1] :].view(np.uint8)
+        assert np.all(between == FILL)
+        return [result[..., : made.dims[-1]]]
 
     def _run(
         self,

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import importlib
 import struct
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TypeAlias
 
 from edgewise.errors import InternalError
@@ -22,6 +22,7 @@ from edgewise.named import NamedTuple
 from edgewise.types import TensorType
 
 MAX_RANK = 8
+OUT = -1  # the slot of the output
 
 
 class In(NamedTuple):
@@ -53,11 +54,31 @@ Word: TypeAlias = int | In | Out | Temp | Scratch
 
 
 class Call(NamedTuple):
-    """An op on static types, for which a kernel is wanted."""
+    """An op on static types, for which a kernel is wanted.
+
+    Attributes:
+        op: What to compute.
+        inputs: Types of what it reads.
+        outputs: Types of what it makes.
+        reads: Strides, in elements, of every input that does not lie in one piece;
+            ``None`` for those that do; empty where all do.
+        writes: The same of the outputs.
+        placed: Inputs of a concat that lie in their places of its output.
+    """
 
     op: Op
     inputs: tuple[TensorType | None, ...]
     outputs: tuple[TensorType, ...]
+    reads: tuple[tuple[int, ...] | None, ...] = ()
+    writes: tuple[tuple[int, ...] | None, ...] = ()
+    placed: frozenset[int] = frozenset()
+
+    def strided(self) -> Iterator[int]:
+        """The slots of what does not lie in one piece; ``OUT`` for the output."""
+        if self.reads:
+            yield from (slot for slot, steps in enumerate(self.reads) if steps)
+        if self.writes:
+            yield from (OUT - slot for slot, steps in enumerate(self.writes) if steps)
 
 
 class Launch(NamedTuple):
@@ -86,11 +107,19 @@ Bind: TypeAlias = Callable[[Call], "Binding | None"]
 
 
 class Kernel(NamedTuple):
-    """A catalogue entry: the op it serves, the functions it needs, how to bind."""
+    """A catalogue entry.
+
+    Attributes:
+        op: The op it serves.
+        symbols: The functions it needs.
+        bind: How it takes a call; ``None`` where it does not.
+        strided: Slots that need not lie in one piece: ``bind`` reads their strides.
+    """
 
     op: str
     symbols: tuple[str, ...]
     bind: Bind
+    strided: range
 
 
 KERNELS: dict[str, list[Kernel]] = {}
@@ -121,11 +150,11 @@ HOMES = {
 }
 
 
-def kernel(op: str, *symbols: str) -> Callable[[Bind], Bind]:
+def kernel(op: str, *symbols: str, strided: range = range(0)) -> Callable[[Bind], Bind]:
     """Register ``bind`` for ``op``; the first of several not to decline wins."""
 
     def register(bind: Bind) -> Bind:
-        KERNELS.setdefault(op, []).append(Kernel(op, symbols, bind))
+        KERNELS.setdefault(op, []).append(Kernel(op, symbols, bind, strided))
         return bind
 
     return register
@@ -150,7 +179,10 @@ def _import(modules: Iterable[str]) -> None:
 
 def find(call: Call) -> Binding | None:
     """The kernels for ``call``, or ``None`` where only the reference can do it."""
+    strided = tuple(call.strided())
     for entry in entries(type(call.op)):
+        if any(slot not in entry.strided for slot in strided):
+            continue
         binding = entry.bind(call)
         if binding is not None:
             return binding

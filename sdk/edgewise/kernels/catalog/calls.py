@@ -15,7 +15,7 @@ from edgewise.kernels.catalog.base import (
     Word,
     blocks,
 )
-from edgewise.kernels.catalog.strides import BLOCK, broadcast, walk
+from edgewise.kernels.catalog.strides import BLOCK, Ints, broadcast, contiguous, walk
 from edgewise.types import DType, TensorType
 
 F32, BOOL, I32, I64 = DType.F32, DType.BOOL, DType.I32, DType.I64
@@ -57,6 +57,18 @@ def given(call: Call, slot: int) -> TensorType:
     return found
 
 
+def read_steps(call: Call, slot: int) -> Ints:
+    """Strides, in elements, of an input that the op always has."""
+    steps = call.reads[slot] if call.reads else None
+    return steps or contiguous(given(call, slot).dims)
+
+
+def write_steps(call: Call) -> Ints:
+    """Strides, in elements, of output 0."""
+    steps = call.writes[0] if call.writes else None
+    return steps or contiguous(call.outputs[0].dims)
+
+
 def has(call: Call, slot: int) -> bool:
     """Whether the optional input ``slot`` is there."""
     return slot < len(call.inputs) and call.inputs[slot] is not None
@@ -90,11 +102,18 @@ def flat(call: Call, symbol: str, *params: Word, block: int = BLOCK) -> Binding:
 
 
 def spread(call: Call, symbol: str, *params: Word) -> Binding | None:
-    """One launch of a kernel that broadcasts its inputs to the output."""
+    """One launch of a kernel that broadcasts its inputs to the output.
+
+    The inputs need not lie in one piece, but along the innermost axis.
+    """
     target = call.outputs[0].dims
     count = len(call.inputs)
-    path = walk(target, *(broadcast(given(call, i).dims, target) for i in range(count)))
-    if path is None:
+    operands = (
+        broadcast(given(call, i).dims, target, read_steps(call, i))
+        for i in range(count)
+    )
+    path = walk(target, *operands)
+    if path is None or (any(call.reads) and not {0, 1}.issuperset(path.inner_steps)):
         return None
     pointers: list[Word] = [In(slot) for slot in range(count)]
     words = (*pointers, Out(0), *params, *path.words)

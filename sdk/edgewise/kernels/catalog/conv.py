@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 
 from edgewise.kernels.catalog.base import (
+    OUT,
     Binding,
     Call,
     In,
@@ -14,20 +15,27 @@ from edgewise.kernels.catalog.base import (
     blocks,
     kernel,
 )
-from edgewise.kernels.catalog.calls import given, integer, integers, only_f32
+from edgewise.kernels.catalog.calls import (
+    given,
+    integer,
+    integers,
+    only_f32,
+    read_steps,
+)
 from edgewise.kernels.catalog.epilogue import (
     LANES,
     cut,
     epilogue_words,
     scratch_bytes,
 )
-from edgewise.kernels.catalog.matmul import ONE_MATRIX, product
+from edgewise.kernels.catalog.matmul import ONE_MATRIX, ROWS_APART, product
+from edgewise.kernels.catalog.strides import pitch
 
 # A row of taps is one line up to here: longer ones would push a panel out of the cache.
 LONGEST_LINE = 256
 
 
-@kernel("conv", "conv_f32", "product_f32")
+@kernel("conv", "conv_f32", "product_f32", strided=ROWS_APART)
 @only_f32
 def conv(call: Call) -> Binding | None:
     """Rows of the product are output pixels, its reduction taps and channels."""
@@ -38,7 +46,12 @@ def conv(call: Call) -> Binding | None:
     x, kernel_ = given(call, 0).dims, integers(call, "kernel")
     pixels = math.prod(call.outputs[0].dims[:-1])
     if _is_product(call):
-        return product((pixels, x[3], outputs), 1, In(1), (*epilogue, *ONE_MATRIX))
+        step, shape = pitch(x, read_steps(call, 0)), (pixels, x[3], outputs)
+        if step is None:
+            return None
+        return product(shape, step, 1, In(1), (*epilogue, *ONE_MATRIX))
+    if any(call.reads):
+        return None
     if not pixels * outputs:
         return Binding(())
     inputs, taps = x[3] // groups, math.prod(kernel_)
@@ -54,7 +67,7 @@ def conv(call: Call) -> Binding | None:
     return Binding((Launch("conv_f32", words, tasks),), (), scratch)
 
 
-@kernel("depthwise_conv", "depthwise_f32")
+@kernel("depthwise_conv", "depthwise_f32", strided=range(OUT, 0))
 @only_f32
 def depthwise_conv(call: Call) -> Binding | None:
     """As ``conv``, but a tile is six pixels of sixteen channels."""

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import math
 import struct
+import sys
 
 from edgewise.kernels.catalog.base import (
     MAX_RANK,
+    OUT,
     Binding,
     Call,
     In,
@@ -18,7 +20,15 @@ from edgewise.kernels.catalog.base import (
     f64_word,
     kernel,
 )
-from edgewise.kernels.catalog.calls import given, integer, integers, real, word
+from edgewise.kernels.catalog.calls import (
+    given,
+    integer,
+    integers,
+    read_steps,
+    real,
+    word,
+    write_steps,
+)
 from edgewise.kernels.catalog.strides import (
     BLOCK,
     Ints,
@@ -30,6 +40,7 @@ from edgewise.kernels.catalog.strides import (
 from edgewise.types import DType
 
 SIZES = (1, 2, 4, 8)
+X_AND_Y = range(OUT, 1)
 COPIES = tuple(f"{name}_{size}" for name in ("copy", "transpose") for size in SIZES)
 FILLS = tuple(f"fill_{size}" for size in SIZES)
 # Modes of padding as the kernel knows them.
@@ -85,13 +96,12 @@ def _moved(call: Call, dims: Ints, *steps: Ints, offset: int = 0) -> Binding | N
     return Binding((launch,)) if launch else None
 
 
-@kernel("transpose", *COPIES)
+@kernel("transpose", *COPIES, strided=X_AND_Y)
 def bind_transpose(call: Call) -> Binding | None:
     """Strides of the input, in the order of the output."""
-    own = contiguous(given(call, 0).dims)
-    dims = call.outputs[0].dims
+    own = read_steps(call, 0)
     steps = tuple(own[axis] for axis in integers(call, "axes"))
-    return _moved(call, dims, steps, contiguous(dims))
+    return _moved(call, call.outputs[0].dims, steps, write_steps(call))
 
 
 @kernel("reshape", *COPIES)
@@ -101,23 +111,24 @@ def bind_reshape(call: Call) -> Binding | None:
     return _moved(call, dims, contiguous(dims), contiguous(dims))
 
 
-@kernel("slice", *COPIES)
+@kernel("slice", *COPIES, strided=X_AND_Y)
 def bind_slice(call: Call) -> Binding | None:
     """An offset and longer strides."""
-    own, dims = contiguous(given(call, 0).dims), call.outputs[0].dims
+    own, dims = read_steps(call, 0), call.outputs[0].dims
     starts, steps = integers(call, "starts"), integers(call, "steps")
     offset = sum(start * step for start, step in zip(starts, own, strict=True))
     strides = tuple(step * own_ for step, own_ in zip(steps, own, strict=True))
     if 0 in dims:
         offset = 0
-    return _moved(call, dims, strides, contiguous(dims), offset=offset)
+    return _moved(call, dims, strides, write_steps(call), offset=offset)
 
 
-@kernel("expand", *COPIES)
+@kernel("expand", *COPIES, strided=X_AND_Y)
 def bind_expand(call: Call) -> Binding | None:
     """Strides of zero."""
     dims = call.outputs[0].dims
-    return _moved(call, dims, broadcast(given(call, 0).dims, dims), contiguous(dims))
+    steps = broadcast(given(call, 0).dims, dims, read_steps(call, 0))
+    return _moved(call, dims, steps, write_steps(call))
 
 
 @kernel("fill", *COPIES)
@@ -137,22 +148,22 @@ def bind_tile(call: Call) -> Binding | None:
     return _moved(call, dims, tuple(step for _, step in axes), contiguous(dims))
 
 
-@kernel("concat", *COPIES)
+@kernel("concat", *COPIES, strided=range(OUT, sys.maxsize))
 def bind_concat(call: Call) -> Binding | None:
-    """One copy for each input, behind the one before."""
+    """One copy for each input that is not there yet, behind the one before."""
     size, axis = element_size(call), integer(call, "axis")
     if size is None:
         return None
-    to = contiguous(call.outputs[0].dims)
+    to = write_steps(call)
     launches: list[Launch] = []
     offset = 0
     for slot in range(len(call.inputs)):
         dims = given(call, slot).dims
         out = Out(0, offset * to[axis] * size)
-        launch = copy_launch(size, In(slot), out, dims, contiguous(dims), to)
+        launch = copy_launch(size, In(slot), out, dims, read_steps(call, slot), to)
         if launch is None:
             return None
-        if 0 not in dims or not launches:
+        if 0 not in dims and slot not in call.placed:
             launches.append(launch)
         offset += dims[axis]
     return Binding(tuple(launches))

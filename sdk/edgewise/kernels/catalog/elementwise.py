@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import partial
 
-from edgewise.kernels.catalog.base import Binding, Call, f32_word, kernel
+from edgewise.kernels.catalog.base import MAX_RANK, Binding, Call, f32_word, kernel
 from edgewise.kernels.catalog.calls import (
     BOOL,
     F32,
@@ -49,6 +49,7 @@ INTEGERS = {
 }
 SUFFIXES = ("i64", "i32", "i8", "u8")
 CAST = (F32, DType.F64, DType.I64, DType.I32, DType.I8, DType.U8, BOOL)
+ANY_INPUT = range(MAX_RANK)
 CODED_BLOCK = 512  # elements a task of a rare function: three to six microseconds
 
 
@@ -86,7 +87,7 @@ def _register_f32() -> None:
         kernel(op, symbol)(only_f32(partial(_unary, symbol)))
     for op in BINARY_F32:
         symbol = f"{op}_f32"
-        kernel(op, symbol)(only_f32(partial(_binary, symbol)))
+        kernel(op, symbol, strided=ANY_INPUT)(only_f32(partial(_binary, symbol)))
     for code, op in enumerate(CODED_F32):
         kernel(op, "coded_f32")(only_f32(partial(_coded, code)))
 
@@ -132,7 +133,7 @@ def bind_mod(call: Call) -> Binding | None:
     return _binary_integer(BINARY_INTEGER.index(name), call)
 
 
-@kernel("pow", "power_f32")
+@kernel("pow", "power_f32", strided=ANY_INPUT)
 def bind_pow(call: Call) -> Binding | None:
     """Powers of two f32 tensors."""
     code = POWER_F32.index("pow")

@@ -5,7 +5,8 @@ from __future__ import annotations
 import math
 
 from edgewise.kernels.catalog.base import Call, Out, Word, f32_word
-from edgewise.kernels.catalog.calls import has, optional, real, word
+from edgewise.kernels.catalog.calls import has, optional, real, word, write_steps
+from edgewise.kernels.catalog.strides import pitch
 from edgewise.ops.epilogue import code
 
 LANES = 16
@@ -18,15 +19,18 @@ BEFORE_TABLE = BLOCK_ROWS * 64 + BLOCK_ROWS // ROWS * 8
 
 
 def epilogue_words(call: Call, columns: int) -> tuple[Word, ...] | None:
-    """The words; ``None`` where the residual broadcasts other than by whole rows."""
+    """The words; ``None`` where the residual broadcasts other than by whole rows.
+
+    Rows of the output may lie apart if there is no residual, which has to lie alike.
+    """
     target = call.outputs[0].dims
-    period = _residual_rows(call, target)
-    if period is None:
+    period, step = _residual_rows(call, target), pitch(target, write_steps(call))
+    if period is None or step is None or (step != target[-1] and has(call, 4)):
         return None
     addresses = (optional(call, 2), optional(call, 3), optional(call, 4))
     activation = int(code(word(call, "activation")))
     parameters = f32_word(real(call, "alpha")), f32_word(real(call, "beta"))
-    return (Out(0), target[-1], columns, *addresses, period, activation, *parameters)
+    return (Out(0), step, columns, *addresses, period, activation, *parameters)
 
 
 def plain_words(columns: int) -> tuple[Word, ...]:

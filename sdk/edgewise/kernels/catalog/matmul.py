@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 
 from edgewise.kernels.catalog.base import (
+    OUT,
     Binding,
     Call,
     In,
@@ -15,7 +16,7 @@ from edgewise.kernels.catalog.base import (
     blocks,
     kernel,
 )
-from edgewise.kernels.catalog.calls import given, only_f32
+from edgewise.kernels.catalog.calls import given, only_f32, read_steps
 from edgewise.kernels.catalog.epilogue import (
     LANES,
     ROWS,
@@ -25,13 +26,14 @@ from edgewise.kernels.catalog.epilogue import (
     scratch_bytes,
 )
 from edgewise.kernels.catalog.pack import panels_launch
-from edgewise.kernels.catalog.strides import broadcast
+from edgewise.kernels.catalog.strides import broadcast, pitch
 
 LINE = 256  # reduction indices of a panel that stay in the nearest cache
 ONE_MATRIX: tuple[Word, ...] = (0,)
+ROWS_APART = range(OUT, 1)  # of the output and of x
 
 
-@kernel("linear", "product_f32")
+@kernel("linear", "product_f32", strided=ROWS_APART)
 @only_f32
 def linear(call: Call) -> Binding | None:
     """All axes of x but the last are rows."""
@@ -39,8 +41,11 @@ def linear(call: Call) -> Binding | None:
     epilogue = epilogue_words(call, columns)
     if epilogue is None:
         return None
+    step = pitch(x, read_steps(call, 0))
+    if step is None:
+        return None
     shape = (math.prod(x[:-1]), x[-1], columns)
-    return product(shape, 1, In(1), (*epilogue, *ONE_MATRIX))
+    return product(shape, step, 1, In(1), (*epilogue, *ONE_MATRIX))
 
 
 @kernel("matmul", "product_f32", "pack_panels_f32")
@@ -67,15 +72,22 @@ def matmul(call: Call) -> Binding:
     width = panels * k * LANES
     b_steps = (step * width for step in broadcast(b[:-2], batch)) if batch else ()
     words = (*plain_words(columns), len(batch), *batch, *a_steps, *b_steps)
-    made = product((rows, k, columns), math.prod(batch), Temp(0), words)
+    made = product((rows, k, columns), k, math.prod(batch), Temp(0), words)
     temp = max(count * width * 4, 64)
     return made._replace(launches=(pack, *made.launches), temps=(temp,))
 
 
 def product(
-    shape: tuple[int, int, int], matrices: int, panels: Word, tail: tuple[Word, ...]
+    shape: tuple[int, int, int],
+    step: int,
+    matrices: int,
+    panels: Word,
+    tail: tuple[Word, ...],
 ) -> Binding:
-    """Rows of ``matrices`` matrices by panels; ``tail``: epilogue and batch."""
+    """Rows, ``step`` elements apart, of ``matrices`` matrices by panels.
+
+    ``tail`` is epilogue and batch.
+    """
     rows, k, columns = shape
     if not rows * columns * matrices:
         return Binding(())
@@ -84,6 +96,6 @@ def product(
     block, chunk = cut(rows * matrices, count, k)
     block = min(block, -(-rows // ROWS) * ROWS)
     scratch = scratch_bytes(block, pieces)
-    words = (In(0), k, panels, rows, k, line, chunk, block, Scratch(), scratch)
+    words = (In(0), step, panels, rows, k, line, chunk, block, Scratch(), scratch)
     tasks = matrices * blocks(rows, block) * blocks(count, chunk)
     return Binding((Launch("product_f32", (*words, *tail), tasks),), (), scratch)

@@ -26,9 +26,9 @@ def contiguous(shape: Ints) -> Ints:
     return tuple(reversed(steps))
 
 
-def broadcast(shape: Ints, target: Ints) -> Ints:
-    """Strides of a contiguous ``shape`` read as ``target``, by numpy's rules."""
-    own = contiguous(shape)
+def broadcast(shape: Ints, target: Ints, own: Ints | None = None) -> Ints:
+    """Strides of ``shape``, whose are ``own``, read as ``target``, as numpy does it."""
+    own = own or contiguous(shape)
     steps = tuple(
         0 if size == 1 else step for size, step in zip(shape, own, strict=True)
     )
@@ -61,6 +61,21 @@ def collapse(dims: Ints, *operands: Ints) -> tuple[Ints, tuple[Ints, ...]]:
         kept = [(1, (1,) * len(operands))]
     sizes = tuple(size for size, _ in kept)
     return sizes, tuple(zip(*(steps for _, steps in kept), strict=True))
+
+
+def pitch(dims: Ints, steps: Ints) -> int | None:
+    """Elements from row to row, a row being the last axis; ``None`` where that varies.
+
+    ``None``, too, where a row does not lie in one piece.
+    """
+    if 0 in dims or not dims:
+        return dims[-1] if dims else 1
+    if dims[-1] != 1 and steps[-1] != 1:
+        return None
+    if all(size == 1 for size in dims[:-1]):
+        return dims[-1]
+    sizes, (found,) = collapse(dims[:-1], steps[:-1])
+    return found[0] if len(sizes) == 1 else None
 
 
 class Walk(NamedTuple):
