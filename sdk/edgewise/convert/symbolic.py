@@ -11,7 +11,14 @@ import math
 
 import numpy as np
 
-from edgewise.convert.symbolic_rules import RULES, Unknown, as_dims, objects, quotient
+from edgewise.convert.symbolic_rules import (
+    RULES,
+    Unknown,
+    as_dims,
+    fits,
+    objects,
+    quotient,
+)
 from edgewise.dims import Dim, Expr, Shape
 from edgewise.errors import ShapeError
 from edgewise.ir.graph import Constant, Leaf, Value, constant
@@ -95,7 +102,8 @@ class Sizes:
         arrays = self._inputs(value)
         if arrays is None:
             return self._floored(value)
-        if any(array is not None and array.dtype == object for array in arrays):
+        known = (array for array in arrays if array is not None)
+        if op.symbols() or any(array.dtype == object for array in known):
             return _symbolic(value, arrays)
         with np.errstate(all="ignore"):
             result = op.reference(*arrays)
@@ -142,6 +150,8 @@ def _small(value: Value) -> bool:
 
 def _plain(array: Array, value: Value) -> Array | None:
     """As plain numbers where no symbol is left; ``None`` where they are no sizes."""
+    if not all(map(fits, array.flat)):
+        return None
     if any(isinstance(item, Expr) for item in array.flat):
         return array
     try:

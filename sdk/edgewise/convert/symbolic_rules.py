@@ -22,6 +22,9 @@ Rule: TypeAlias = Callable[..., object]
 # How symbols begin that a run binds to values it computed: those may be 0, while the
 # sizes of what a caller brings are taken to be 1 or more.
 RUN_TIME = "run_"
+# Of a term of a size; what goes beyond is no size but arithmetic, left to the run.
+LARGEST_FACTOR, MOST_FACTORS = 1 << 31, 6
+NARROWEST = 4  # bytes that hold any size
 
 
 class Unknown(Exception):  # noqa: N818 - not an error: a size that only a run knows
@@ -89,6 +92,17 @@ def clamp(dim: Dim, low: Dim, high: Dim) -> Dim:
 def objects(items: Any) -> Array:
     """An array of dims."""
     return np.array(items, dtype=object)
+
+
+def fits(dim: Dim) -> bool:
+    """Whether tensors that can be have it within 64 bits: beyond, numbers wrap."""
+    if isinstance(dim, Expr):
+        return all(
+            abs(factor) < (LARGEST_FACTOR if monomial else 1 << 62)
+            and len(monomial) <= MOST_FACTORS
+            for monomial, factor in dim.terms.items()
+        )
+    return -(1 << 63) <= dim < 1 << 63
 
 
 def as_dims(array: Array) -> Array:
@@ -163,6 +177,8 @@ def _same(_op: Op, _type: TensorType, a: Array) -> object:
 def _cast(_op: Op, type_: TensorType, a: Array) -> object:
     if type_.dtype is DType.BOOL:
         return np.frompyfunc(lambda x: not _equal(x, 0), 1, 1)(a)
+    if type_.dtype.is_integer and type_.dtype.numpy.itemsize < NARROWEST:
+        raise Unknown  # it may wrap
     return a
 
 

@@ -70,8 +70,14 @@ class DimValue(Op, name="dim_value"):
             raise self.refuse(self.dims, "one size for a scalar")
         return TensorType(DType.I64, () if self.scalar else (len(self.dims),))
 
-    def reference(self) -> Array:
+    @property
+    def numbers(self) -> tuple[int, ...]:
+        """The sizes in 64 bits: as in all arithmetic of tensors, what exceeds wraps."""
         sizes = integers(self, self.dims)
+        return tuple((size + (1 << 63)) % (1 << 64) - (1 << 63) for size in sizes)
+
+    def reference(self) -> Array:
+        sizes = self.numbers
         return np.asarray(sizes[0] if self.scalar else sizes, np.int64)
 
     @staticmethod

@@ -269,3 +269,14 @@ def test_whole_numbers_have_slopes_too(
     module = convert_module(build([node], feeds, ["y"])).module
     want = np.where(x < 0, x * slope, x)
     np.testing.assert_array_equal(module_outputs(module, feeds)["y"], want)
+
+
+@pytest.mark.parametrize("op", ["Sum", "Max", "Min", "Mean"])
+@pytest.mark.parametrize("count", [1, 2, 5, 700])
+def test_an_operator_of_as_many_inputs_as_there_are(
+    op: str, count: int, build: Check, agree: Check
+) -> None:
+    names = ["x", "z"] * (count // 2) + ["x"] * (count % 2)
+    feeds = {"x": INSIDE, "z": POSITIVE}
+    feeds = {name: feeds[name] for name in sorted(set(names))}
+    agree(build([helper.make_node(op, names, ["y"])], feeds, ["y"]), feeds)

@@ -7,14 +7,16 @@ from typing import Any
 
 import numpy as np
 import onnx
+import onnxruntime
 import pytest
 from onnx import helper
 
 from edgewise import dims
-from edgewise.convert import ConvertConfig
+from edgewise.convert import ConvertConfig, convert
 from edgewise.convert.onnx import import_module
 from edgewise.convert.symbolic_rules import at_least, clamp, lower_bound
 from edgewise.dims import symbol
+from edgewise.runtime.session import Session
 
 Check = Callable[..., Any]
 Nodes = list[onnx.NodeProto]
@@ -241,3 +243,38 @@ def test_bounds_hold_for_sizes_from_one_on() -> None:
     assert clamp(N + 1, 0, N) == N
     assert clamp(-3, 0, N) == 0
     assert clamp(5, 0, N) == dims.minimum(5, N)
+
+
+BIG = {"big": i64(2**62, 2**61), "least": i64(-(2**63), 2**62), "k": i64(1, 2)}
+
+
+@pytest.mark.parametrize(
+    "nodes",
+    [
+        [node("Mul", "s big", "y")],
+        [node("Mul", "s big", "t"), node("Div", "t big", "y")],
+        [node("Sub", "least s", "t"), node("Max", "t s", "y")],
+        [node("Add", "least s", "t"), node("Add", "t t", "y")],
+        [node("Mul", "s s", "t"), node("Mul", "t t", "u"), node("Mul", "u u", "y")],
+        [
+            node("Mul", "s s", "t"),
+            node("Mul", "t t", "u"),
+            node("Mul", "u u", "v"),
+            node("Mul", "v v", "w"),
+            node("Div", "w v", "y"),
+        ],
+        [node("Cast", "s", "t", to=3), node("Cast", "t", "y", to=7)],
+    ],
+    ids=["product", "quotient", "largest", "sum", "power", "powers", "bytes"],
+)
+def test_arithmetic_of_sizes_wraps_as_that_of_tensors(
+    nodes: Nodes, build: Check
+) -> None:
+    shape = [node("Shape", "x", "s")]
+    x = np.zeros((300, 2000), "f4")
+    weights = {name: BIG[name] for n in nodes for name in n.input if name in BIG}
+    model = build(shape + nodes, {"x": x}, ["y"], weights=weights, shapes={"x": "NT"})
+    (want,) = onnxruntime.InferenceSession(
+        model.SerializeToString(), providers=["CPUExecutionProvider"]
+    ).run(None, {"x": x})
+    np.testing.assert_array_equal(Session(convert(model)).run({"x": x})["y"], want)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+from collections.abc import Sequence
 
 import numpy as np
 from onnx import TensorProto
@@ -11,7 +12,7 @@ from edgewise.convert.context import OpContext
 from edgewise.convert.onnx_ops.registry import onnx_op
 from edgewise.convert.tensors import DTYPES
 from edgewise.ir.graph import Value
-from edgewise.ir.op import OPS
+from edgewise.ir.op import OPS, Op
 from edgewise.ops.binary import Add, Div, Maximum, Minimum, Mod, Pow, Sub
 from edgewise.ops.choose import ROUNDINGS, Cast, Clip, Where
 from edgewise.ops.create import Fill
@@ -78,7 +79,17 @@ def _binary(core: str, ctx: OpContext) -> Value:
 
 def _variadic(core: str, ctx: OpContext) -> Value:
     ctx.ignore("consumed_inputs")
-    return functools.reduce(lambda a, b: ctx.emit(OPS[core](), a, b), ctx.all())
+    return _tree(ctx, OPS[core](), ctx.all())
+
+
+def _tree(ctx: OpContext, op: Op, values: Sequence[Value]) -> Value:
+    """All values under ``op``, in pairs: a chain would be as deep as there are many."""
+    while len(values) > 1:
+        firsts, seconds = values[::2], values[1::2]
+        odd = firsts[len(seconds) :]
+        pairs = zip(firsts, seconds, strict=False)
+        values = (*(ctx.emit(op, a, b) for a, b in pairs), *odd)
+    return values[0]
 
 
 for _name, _core in _UNARY.items():
@@ -107,7 +118,7 @@ def _pair(ctx: OpContext) -> tuple[Value, Value]:
 @onnx_op("Mean")
 def _mean(ctx: OpContext) -> Value:
     ctx.ignore("consumed_inputs")
-    total = functools.reduce(lambda a, b: ctx.emit(Add(), a, b), ctx.all())
+    total = _tree(ctx, Add(), ctx.all())
     return ctx.emit(Div(), total, ctx.like(len(ctx.inputs), total))
 
 

@@ -251,5 +251,5 @@ def bind_arange(call: Call) -> Binding | None:
 @kernel("dim_value", "constants_i64")
 def bind_dim_value(call: Call) -> Binding | None:
     """The numbers are words of the call."""
-    dims = integers(call, "dims")
+    dims = integers(call, "numbers")
     return Binding((Launch("constants_i64", (Out(0), len(dims), *dims), 1),))
