@@ -33,7 +33,7 @@ MOVE = {
     "equal", "unique",
     # These are made for strings.
     "string_concat", "string_split", "string_normalize", "regex_full_match",
-    "count_ngrams", "look_up", "one_of",
+    "count_ngrams", "look_up", "one_of", "parse_number",
 }  # fmt: skip
 
 Types = tuple["TensorType | None", ...]

@@ -110,7 +110,8 @@ def as_dims(array: Array) -> Array:
     if array.dtype == object:
         return array
     if array.dtype.kind == "f":
-        if not np.array_equal(array, np.floor(array)):
+        # An infinity equals its own floor.
+        if not np.array_equal(array, np.floor(array)) or np.isinf(array).any():
             raise Unknown
         array = array.astype(np.int64)
     return array.astype(object)

@@ -61,6 +61,7 @@ _FAMILIES = {
     "region": "roi_align max_roi_pool",
     "deform": "deform_conv",
     "bindings": "read_dims",
+    "numerals": "format_number parse_number",
     "text": "string_concat string_split string_normalize regex_full_match",
     "ngrams": "count_ngrams",
     "lookup": "look_up one_of",

@@ -134,6 +134,10 @@ from edgewise.ops.norm import (
     RmsNorm,
     ScaleShift,
 )
+from edgewise.ops.numerals import (
+    FormatNumber,
+    ParseNumber,
+)
 from edgewise.ops.optional import (
     Optional,
     OptionalGetElement,
@@ -321,6 +325,7 @@ __all__ = [
     "Fill",
     "Floor",
     "FoldColumns",
+    "FormatNumber",
     "Gather",
     "GatherElements",
     "GatherNd",
@@ -374,6 +379,7 @@ __all__ = [
     "PackPanels",
     "PackTaps",
     "Pad",
+    "ParseNumber",
     "Permute",
     "Pow",
     "Prelu",

@@ -11,6 +11,7 @@ from edgewise.convert.onnx_ops.spatial import (
     settled,
     want_image,
     window,
+    with_channels,
 )
 from edgewise.dims import Dim, floordiv
 from edgewise.ir.graph import Value
@@ -22,7 +23,7 @@ from edgewise.ops.shape import Reshape, Slice
 @onnx_op("Conv")
 def _conv(ctx: OpContext) -> Value:
     x, w, bias = ctx[0], ctx[1], ctx.optional(2)
-    shape, groups = convolution(ctx, x, w)
+    x, shape, groups = convolution(ctx, x, w)
 
     def apply(image: Value) -> Value:
         return convolved(ctx, *settled(ctx, image, shape, 0.0), w, bias, groups)
@@ -30,8 +31,8 @@ def _conv(ctx: OpContext) -> Value:
     return channels_last(ctx, x, apply)
 
 
-def convolution(ctx: OpContext, x: Value, w: Value) -> tuple[Window, int]:
-    """Window and groups of a convolution of ``x`` by ``w[O, C / groups, ...]``."""
+def convolution(ctx: OpContext, x: Value, w: Value) -> tuple[Value, Window, int]:
+    """Image, window, groups of a convolution of ``x`` by ``w[O, C / groups, ...]``."""
     want_image(ctx, x)
     if w.type.rank != x.type.rank:
         raise ctx.malformed(f"its input is {x.type}, its weight {w.type}")
@@ -41,11 +42,12 @@ def convolution(ctx: OpContext, x: Value, w: Value) -> tuple[Window, int]:
         raise ctx.malformed(f"kernel_shape={list(given)}, but its weight is {w.type}")
     groups = int(ctx.attribute("group", 1))
     outputs, inputs = (ctx.whole(size) for size in w.type.shape[:2])
+    x = with_channels(ctx, x, inputs * groups)
     if groups < 1 or outputs % groups or x.type.shape[1] != inputs * groups:
         raise ctx.malformed(
             f"its input is {x.type}, its weight {w.type}, with {groups} groups"
         )
-    return window(ctx, x, kernel), groups
+    return x, window(ctx, x, kernel), groups
 
 
 def convolved(

@@ -22,6 +22,7 @@ from edgewise.convert.onnx_ops.spatial import (
     padded,
     shared_out,
     want_image,
+    with_channels,
 )
 from edgewise.dims import Dim, ceildiv, floordiv, maximum
 from edgewise.ir.graph import Value
@@ -55,9 +56,13 @@ def _conv_transpose(ctx: OpContext) -> Value:
     x, w, bias = ctx[0], ctx[1], ctx.optional(2)
     axes = want_image(ctx, x)
     groups = int(ctx.attribute("group", 1))
-    if w.type.rank != axes + 2 or groups < 1 or w.type.shape[0] != x.type.shape[1]:
+    if w.type.rank != axes + 2:
         raise ctx.malformed(f"its input is {x.type}, its weight {w.type}")
-    if ctx.whole(w.type.shape[0]) % groups:
+    channels = ctx.whole(w.type.shape[0])
+    x = with_channels(ctx, x, channels)
+    if groups < 1 or channels != x.type.shape[1]:
+        raise ctx.malformed(f"its input is {x.type}, its weight {w.type}")
+    if channels % groups:
         raise ctx.malformed(f"its weight is {w.type}, with {groups} groups")
     dilations = numbers(ctx, "dilations", axes)
     w = _dilated(ctx, w, dilations)

@@ -17,6 +17,7 @@ from edgewise.ops.binary import Add, Div, Maximum, Minimum, Mod, Pow, Sub
 from edgewise.ops.choose import ROUNDINGS, Cast, Clip, Where
 from edgewise.ops.create import Fill
 from edgewise.ops.logic import Less, ShiftLeft, ShiftRight
+from edgewise.ops.numerals import WRITTEN, FormatNumber, ParseNumber
 from edgewise.ops.shape import Reshape
 from edgewise.ops.unary import Isinf, Neg
 from edgewise.types import DType
@@ -186,9 +187,27 @@ def _cast_to(ctx: OpContext, dtype: DType) -> Value:
     rounding = ctx.attribute("round_mode", "up")
     if ctx[0].type.dtype is dtype:
         return ctx[0]
+    if DType.STRING in (ctx[0].type.dtype, dtype):
+        return _cast_text(ctx, dtype)
     if rounding not in ROUNDINGS:
         raise ctx.malformed(f"round_mode={rounding!r}; want one of {ROUNDINGS}")
     return ctx.emit(Cast(dtype.value, saturate, rounding), ctx[0])
+
+
+def _cast_text(ctx: OpContext, dtype: DType) -> Value:
+    """A cast to or from strings; narrow floats are read and written as wide ones."""
+    x, given = ctx[0], ctx[0].type.dtype
+    number = given if dtype is DType.STRING else dtype
+    if number not in WRITTEN and not number.is_float:
+        raise ctx.unsupported(
+            f"casts {given.value} to {dtype.value}", "cast to i64 or f32 in between"
+        )
+    wide = number if number in WRITTEN else DType.F32
+    if dtype is DType.STRING:
+        x = x if wide is given else ctx.emit(Cast(wide.value), x)
+        return ctx.emit(FormatNumber(), x)
+    parsed = ctx.emit(ParseNumber(wide.value), x)
+    return parsed if wide is dtype else ctx.emit(Cast(dtype.value), parsed)
 
 
 @onnx_op("Clip")

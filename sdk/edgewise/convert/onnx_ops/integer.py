@@ -68,7 +68,7 @@ def _row(ctx: OpContext, b: Value, numbers: Value) -> Value:
 @onnx_op("ConvInteger", since=10)
 def _conv_integer(ctx: OpContext) -> Value:
     x, w, zeros = ctx[0], ctx[1], (ctx.optional(2), ctx.optional(3))
-    return channels_last(ctx, x, _sums(ctx, x, w, zeros))
+    return channels_last(ctx, *_sums(ctx, x, w, zeros))
 
 
 @onnx_op("QLinearConv", since=10)
@@ -76,7 +76,8 @@ def _qlinear_conv(ctx: OpContext) -> Value:
     x, x_scale, x_zero, w, w_scale, w_zero, y_scale, y_zero = (
         ctx[index] for index in range(8)
     )
-    bias, sums = ctx.optional(8), _sums(ctx, x, w, (x_zero, w_zero))
+    bias = ctx.optional(8)
+    x, sums = _sums(ctx, x, w, (x_zero, w_zero))
     scale = ctx.emit(Mul(), _scalar(ctx, x_scale), w_scale)
     if scale.type.elements == 1:
         scale = _scalar(ctx, scale)
@@ -92,9 +93,9 @@ def _qlinear_conv(ctx: OpContext) -> Value:
 
 def _sums(
     ctx: OpContext, x: Value, w: Value, zeros: tuple[Value | None, Value | None]
-) -> Callable[[Value], Value]:
-    """The convolution in i32, of an image whose channels are last."""
-    shape, groups = convolution(ctx, x, w)
+) -> tuple[Value, Callable[[Value], Value]]:
+    """The image, and the convolution in i32 of it with its channels last."""
+    x, shape, groups = convolution(ctx, x, w)
     op = ConvInteger(*_numbers(ctx, shape), groups)
     x_zero, w_zero = zeros
     if x.type.rank == 3:  # a line is an image of height 1
@@ -104,7 +105,7 @@ def _sums(
         x_zero = _scalar(ctx, x_zero)
     if w_zero is not None and w_zero.type.elements == 1:
         w_zero = _scalar(ctx, w_zero)
-    return lambda image: ctx.emit(op, image, w, x_zero, w_zero)
+    return x, lambda image: ctx.emit(op, image, w, x_zero, w_zero)
 
 
 def _numbers(ctx: OpContext, shape: Window) -> tuple[tuple[int, ...], ...]:

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from edgewise.convert.context import OpContext
 from edgewise.convert.onnx_ops.registry import Outputs, onnx_op
-from edgewise.convert.onnx_ops.spatial import channels_last
+from edgewise.convert.onnx_ops.spatial import channels_last, with_channels
 from edgewise.dims import product
 from edgewise.ir.graph import Value
 from edgewise.ops.binary import Add, Div, Mul, Sub
@@ -28,7 +28,7 @@ from edgewise.ops.unary import Reciprocal, Sqrt
 def _instance_norm(ctx: OpContext) -> Value:
     ctx.ignore("consumed_inputs")
     op = InstanceNorm(ctx.attribute("epsilon", 1e-5))
-    return _flat_image(ctx, lambda image: ctx.emit(op, image, ctx[1], ctx[2]))
+    return _flat_image(ctx, ctx[0], lambda image: ctx.emit(op, image, ctx[1], ctx[2]))
 
 
 @onnx_op("GroupNormalization", since=18)
@@ -36,6 +36,9 @@ def _group_norm(ctx: OpContext) -> Value:
     ctx.ignore("stash_type")
     x, scale, shift = ctx[0], ctx[1], ctx[2]
     groups = int(ctx.attribute("num_groups", 0))
+    # From operator set 21 on there is a scale for each channel.
+    if ctx.opset >= 21 and scale.type.rank == 1 and x.type.rank > 1:
+        x = with_channels(ctx, x, ctx.whole(scale.type.shape[0]))
     channels = ctx.whole(x.type.shape[1])
     if groups < 1 or channels % groups:
         raise ctx.malformed(f"splits {channels} channels into {groups} groups")
@@ -43,7 +46,7 @@ def _group_norm(ctx: OpContext) -> Value:
         scale = _repeated(ctx, scale, groups, channels // groups)
         shift = _repeated(ctx, shift, groups, channels // groups)
     op = GroupNorm(groups, ctx.attribute("epsilon", 1e-5))
-    return _flat_image(ctx, lambda image: ctx.emit(op, image, scale, shift))
+    return _flat_image(ctx, x, lambda image: ctx.emit(op, image, scale, shift))
 
 
 def _repeated(ctx: OpContext, values: Value, groups: int, each: int) -> Value:
@@ -51,9 +54,8 @@ def _repeated(ctx: OpContext, values: Value, groups: int, each: int) -> Value:
     return ctx.emit(Reshape((groups * each,)), ctx.emit(Expand((groups, each)), column))
 
 
-def _flat_image(ctx: OpContext, apply: Callable[[Value], Value]) -> Value:
-    """``apply`` to the input as a channels-last image, whatever its spatial axes."""
-    x = ctx[0]
+def _flat_image(ctx: OpContext, x: Value, apply: Callable[[Value], Value]) -> Value:
+    """``apply`` to ``x`` as a channels-last image, whatever its spatial axes."""
     shape = x.type.shape
     if x.type.rank < 2:
         raise ctx.malformed(f"its input is {x.type}; want [N, C, ...]")
@@ -111,7 +113,7 @@ def _lrn(ctx: OpContext) -> Value:
         raise ctx.malformed(f"size={size}; want 1 or more")
     alpha, beta = ctx.attribute("alpha", 1e-4), ctx.attribute("beta", 0.75)
     op = Lrn(size, alpha, beta, ctx.attribute("bias", 1.0))
-    return _flat_image(ctx, lambda image: ctx.emit(op, image))
+    return _flat_image(ctx, ctx[0], lambda image: ctx.emit(op, image))
 
 
 @onnx_op("LpNormalization")
@@ -129,7 +131,9 @@ def _lp_norm(ctx: OpContext) -> Value:
 @onnx_op("MeanVarianceNormalization", since=9)
 def _mean_variance(ctx: OpContext) -> Value:
     x = ctx[0]
-    given = ctx.attribute("axes", (0, 2, 3))
+    # Of a line, the default is all axes that it has but its channels.
+    default = tuple(axis for axis in (0, 2, 3) if axis < x.type.rank)
+    given = ctx.attribute("axes", default)
     mean = ReduceMean(tuple(ctx.normal(axis, x.type.rank) for axis in given), True)
     off = ctx.emit(Sub(), x, ctx.emit(mean, x))
     # In two passes: the square of the mean would drown the variance.

@@ -42,6 +42,17 @@ def want_image(ctx: OpContext, x: Value) -> int:
     return axes
 
 
+def with_channels(ctx: OpContext, x: Value, count: int) -> Value:
+    """``x``, whose weight says how many channels it has where its own type does not.
+
+    The run ends where there are others: they have another number of elements.
+    """
+    n, channels, *rest = x.type.shape
+    if isinstance(channels, int):
+        return x
+    return ctx.emit(Reshape((n, count, *rest)), x)
+
+
 class Window(NamedTuple):
     """A sliding window over two spatial axes or more, as core ops want it.
 
