@@ -120,6 +120,8 @@ class Op:
             declared types then hold fresh symbols, and the graph has it as a binder.
         binds: Whether it is there to give symbols sizes: no pass may replace it.
         objects: Whether it takes sequences and optionals, not tensors alone.
+        holds: Whether lists that it gives hold what lists among its inputs held, under
+            a type that is no narrower.
         narrow: Whether its reference takes elements of fewer bits than numpy computes
             with as they are; other references get them widened.
     """
@@ -133,6 +135,7 @@ class Op:
     dynamic: ClassVar[bool] = False
     binds: ClassVar[bool] = False
     objects: ClassVar[bool] = False
+    holds: ClassVar[bool] = False
     narrow: ClassVar[bool] = False
     values: tuple[AttributeValue, ...]
 

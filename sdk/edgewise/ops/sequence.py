@@ -23,7 +23,7 @@ from edgewise.types import (
 class SequenceOp(Op):
     """An op of sequences."""
 
-    objects = True
+    objects = holds = True
 
     @staticmethod
     def samples() -> Iterator[Sample]:

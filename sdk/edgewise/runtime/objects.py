@@ -6,6 +6,8 @@ Within, nobody writes to an array that is part of one, so lists may share them.
 from __future__ import annotations
 
 from collections.abc import Callable
+from itertools import compress, count
+from operator import attrgetter, not_
 from typing import Any
 
 import numpy as np
@@ -22,6 +24,7 @@ from edgewise.types import (
     ValueType,
 )
 
+_OWNS = attrgetter("flags.owndata")
 # Makes an array of an element type of what the caller gave under a name.
 Convert = Callable[[str, object, "np.dtype[Any]"], Array]
 
@@ -79,7 +82,13 @@ def copy(value: Any) -> Any:
 def own(value: Any) -> Any:
     """A result of a reference as we keep it: views of the arena are copied."""
     if isinstance(value, list):
-        return [own(x) for x in value]
+        if not set(map(type, value)) <= {np.ndarray}:
+            return [own(x) for x in value]
+        kept = list(value)
+        # Without a line of Python for each: a loop may add one thing a turn.
+        for index in compress(count(), map(not_, map(_OWNS, value))):
+            kept[index] = np.array(value[index])
+        return kept
     if value is None or (isinstance(value, np.ndarray) and value.flags.owndata):
         return value
     return np.array(value)

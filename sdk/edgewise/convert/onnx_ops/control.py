@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 
 from edgewise.convert.bodies import Body
 from edgewise.convert.context import OpContext
@@ -10,12 +10,13 @@ from edgewise.convert.kinds import differ_in_rank, fitted, joined
 from edgewise.convert.onnx_ops.registry import Outputs, onnx_op
 from edgewise.convert.run_time import integer, scalar
 from edgewise.dims import symbols
-from edgewise.ir.graph import Value
+from edgewise.ir.graph import Input, Value
 from edgewise.ops.control import If, Loop
 from edgewise.ops.expect import Expect
 from edgewise.ops.logic import Equal
+from edgewise.ops.sequence import SequenceEmpty, SequenceInsert
 from edgewise.ops.shape import Reshape
-from edgewise.types import DType, TensorType, ValueType
+from edgewise.types import DType, SequenceType, TensorType, ValueType
 
 TURN = TensorType(DType.I64, ())
 GO = TensorType(DType.BOOL, ())
@@ -95,11 +96,11 @@ def define(
 def _loop(ctx: OpContext) -> Outputs:
     trip, condition, initial = ctx.optional(0), ctx.optional(1), ctx.inputs[2:]
     carried = tuple(ctx[index + 2] for index in range(len(initial)))
-    body, kinds = settled(ctx, (TURN, GO), carried, 1)
+    body, kinds, loose = settled(ctx, (TURN, GO), carried, 1)
     rows = body.outputs[1 + len(kinds) :]
     captured = body.growing.captured
     op = Loop.giving(
-        (*kinds, *(stacked(ctx, body, value, 0) for value in rows)),
+        (*kinds, *(stacked(ctx, body, value, 0, loose) for value in rows)),
         body=define(ctx, "body", body, (GO, *kinds, *kinds_of(rows)), captured),
         carried=len(kinds),
         scans=len(rows),
@@ -115,8 +116,10 @@ def settled(
     carried: Sequence[Value],
     first: int,
     behind: Sequence[ValueType] = (),
-) -> tuple[Body, tuple[ValueType, ...]]:
+) -> tuple[Body, tuple[ValueType, ...], Collection[str]]:
     """The body of a loop over carried values of types that its turns do not change.
+
+    With the types, and the symbols in them of sizes that do change from turn to turn.
 
     Args:
         ctx: The loop.
@@ -126,6 +129,9 @@ def settled(
         behind: Types of the body's inputs behind the carried ones.
     """
     kinds = tuple(value.kind for value in carried)
+    if any(isinstance(value.op, SequenceEmpty) for value in carried):
+        once = ctx.body("body", (*before, *kinds, *behind)).outputs[first:]
+        kinds = tuple(map(grown, carried, once)) if len(once) >= len(kinds) else kinds
     loose: set[str] = set()  # symbols for sizes that change
     while True:
         body = ctx.body("body", (*before, *kinds, *behind))
@@ -140,9 +146,26 @@ def settled(
         )
         if wider == kinds:
             head = (scalar_within(value) for value in body.outputs[:first])
-            return Body(body.growing, (*head, *body.outputs[first:])), kinds
+            whole = Body(body.growing, (*head, *body.outputs[first:]))
+            return whole, kinds, loose
         loose |= fresh_names(kinds, wider)
         kinds = wider
+
+
+def grown(initial: Value, result: Value) -> ValueType:
+    """The type of a sequence that begins empty: that of the tensors it is to hold.
+
+    What an empty sequence may hold has no shape, and so would all that comes of it.
+    """
+    if isinstance(initial.op, SequenceEmpty):
+        while isinstance(result.op, SequenceInsert):
+            xs, x = result.node.inputs[:2]
+            if xs is None or x is None:
+                break
+            if isinstance(xs.op, Input):
+                return SequenceType(x.type)
+            result = xs
+    return initial.kind
 
 
 def known(body: Body, kind: ValueType) -> ValueType:
@@ -182,10 +205,18 @@ def kinds_of(values: Iterable[Value]) -> tuple[ValueType, ...]:
     return tuple(value.kind for value in values)
 
 
-def stacked(ctx: OpContext, body: Body, row: Value, axis: int) -> TensorType:
-    """The type of the rows of all turns; only a run knows how many."""
+def stacked(
+    ctx: OpContext, body: Body, row: Value, axis: int, loose: Collection[str] = ()
+) -> TensorType:
+    """The type of the rows of all turns; only a run knows how many.
+
+    A size in ``loose`` is, around the loop, that of the last turn alone.
+    """
     kind = around(ctx, body, row.type)
     if not isinstance(kind, TensorType):
         raise ctx.malformed(f"stacks {kind}; want tensors")
-    (turns,) = ctx.fresh(1)
-    return kind.with_shape((*kind.shape[:axis], turns, *kind.shape[axis:]))
+    sizes = [
+        ctx.fresh(1)[0] if symbols(size).intersection(loose) else size
+        for size in kind.shape
+    ]
+    return kind.with_shape((*sizes[:axis], *ctx.fresh(1), *sizes[axis:]))

@@ -76,13 +76,15 @@ def _over(ctx: OpContext, inputs: Sequence[Value], form: _Form) -> tuple[Value, 
         for axis, value in zip(_each(ctx, form.in_axes, count), scanned, strict=True)
     )
     slices = [_slice(ctx, v, a) for v, a in zip(scanned, axes, strict=True)]
-    body, kinds = settled(ctx, (), carried, 0, slices)
+    body, kinds, loose = settled(ctx, (), carried, 0, slices)
     rows = body.outputs[len(kinds) :]
     out_axes = tuple(
         ctx.normal(axis, value.type.rank + 1)
         for axis, value in zip(_each(ctx, form.out_axes, len(rows)), rows, strict=True)
     )
-    stacks = (stacked(ctx, body, v, a) for v, a in zip(rows, out_axes, strict=True))
+    stacks = (
+        stacked(ctx, body, v, a, loose) for v, a in zip(rows, out_axes, strict=True)
+    )
     op = Scan.giving(
         (*kinds, *stacks),
         body=define(

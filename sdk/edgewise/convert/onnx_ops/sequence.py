@@ -44,11 +44,17 @@ def _construct(ctx: OpContext) -> Value:
 @onnx_op("SequenceInsert", since=11)
 def _insert(ctx: OpContext) -> Value:
     xs, x = ctx[0], ctx[1]
-    first = isinstance(xs.op, SequenceEmpty) and ctx.optional(2) is None
-    if first and xs.kind == SequenceType(Unranked(x.type.dtype)):
+    empty = isinstance(xs.op, SequenceEmpty) and _at_start(ctx)
+    if empty and xs.kind == SequenceType(Unranked(x.type.dtype)):
         # What an empty sequence may hold has no shape; its first tensor has one.
         return ctx.emit(SequenceConstruct(), x)
     return ctx.emit(SequenceInsert(), ctx[0], ctx[1], _position(ctx, 2))
+
+
+def _at_start(ctx: OpContext) -> bool:
+    """Whether the only place in an empty sequence is given, or none."""
+    position = ctx.constant_or_none(2)
+    return ctx.optional(2) is None or (position is not None and not position.any())
 
 
 @onnx_op("SequenceErase", since=11)
