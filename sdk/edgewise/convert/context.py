@@ -20,11 +20,12 @@ from edgewise.convert.tensors import (
     tensor_array,
 )
 from edgewise.convert.world import World
-from edgewise.dims import Dim, Shape
+from edgewise.dims import Dim, Expr, Shape
 from edgewise.errors import ModelFormatError, UnsupportedOpError
 from edgewise.format.tables import DamageError
 from edgewise.ir.graph import Value, constant
 from edgewise.ir.op import Array, Op
+from edgewise.ops.shape import Reshape
 from edgewise.types import DType, ValueType
 
 
@@ -92,6 +93,16 @@ class OpContext:
     def all(self) -> tuple[Value, ...]:
         """All inputs, of which none may be left out."""
         return tuple(self[index] for index in range(len(self.inputs)))
+
+    def pin(self, index: int, count: int) -> None:
+        """Take input ``index`` to hold ``count`` numbers where its type leaves it open.
+
+        The operator takes no other number of them, so a run that has one ends.
+        """
+        value = self.optional(index)
+        if value is not None and isinstance(value.type.elements, Expr):
+            pinned = self.emit(Reshape((count,)), value)
+            self.inputs = (*self.inputs[:index], pinned, *self.inputs[index + 1 :])
 
     # Sizes
 

@@ -56,6 +56,7 @@ def _constant_of_shape(ctx: OpContext) -> Value:
 
 
 def _one(ctx: OpContext, index: int) -> Dim:
+    ctx.pin(index, 1)
     sizes = ctx.sizes(index)
     if sizes is None or len(sizes) != 1:
         raise ctx.malformed(f"its input {index} is not one number")
@@ -85,6 +86,7 @@ def _gather_elements(ctx: OpContext) -> Value:
 
 @onnx_op("GatherND", since=11)
 def _gather_nd(ctx: OpContext) -> Value:
+    _want_tuples(ctx)
     return ctx.emit(GatherNd(int(ctx.attribute("batch_dims", 0))), ctx[0], ctx[1])
 
 
@@ -97,8 +99,20 @@ def _scatter_elements(ctx: OpContext) -> Value:
 
 @onnx_op("ScatterND", since=11)
 def _scatter_nd(ctx: OpContext) -> Value:
+    _want_tuples(ctx)
     op = ScatterNd(ctx.attribute("reduction", "none"))
     return ctx.emit(op, ctx[0], ctx[1], ctx[2])
+
+
+def _want_tuples(ctx: OpContext) -> None:
+    """Raise where only a run knows how many numbers an index is made of."""
+    shape = ctx[1].type.shape
+    if shape and not isinstance(shape[-1], int):
+        raise ctx.unsupported(
+            f"its indices are {ctx[1].type}: only a run knows how many axes they pick"
+            " from",
+            "give their last axis a fixed size before export",
+        )
 
 
 @onnx_op("OneHot", since=9)
@@ -113,6 +127,7 @@ def _one_hot(ctx: OpContext) -> Value:
 
 @onnx_op("Trilu", since=14)
 def _trilu(ctx: OpContext) -> Value:
+    ctx.pin(1, 1)
     x, upper, k = ctx[0], bool(ctx.attribute("upper", 1)), ctx.optional(1)
     if k is not None and k.type.elements != 1:
         raise ctx.malformed(f"k is {k.type}; want one number")

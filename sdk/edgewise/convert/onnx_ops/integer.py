@@ -114,7 +114,7 @@ def _numbers(ctx: OpContext, shape: Window) -> tuple[tuple[int, ...], ...]:
 
 
 def _scalar(ctx: OpContext, value: Value) -> Value:
-    if value.type.elements != 1:
+    if isinstance(value.type.elements, int) and value.type.elements != 1:
         raise ctx.malformed(f"has {value.type} where one number is wanted")
     return ctx.emit(Reshape(()), value) if value.type.rank else value
 

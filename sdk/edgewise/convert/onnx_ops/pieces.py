@@ -38,6 +38,7 @@ def counted(ctx: OpContext, start: Dim, count: Dim, *shape: Dim) -> Value:
 
 def scalar(ctx: OpContext, index: int) -> Value:
     """Input ``index``, one number, as a scalar."""
+    ctx.pin(index, 1)
     x = ctx[index]
     if x.type.elements != 1:
         raise ctx.malformed(f"its input {index} is {x.type}; want one number")

@@ -20,6 +20,7 @@ from edgewise.types import DType
 @onnx_op("Range", since=11)
 def _range(ctx: OpContext) -> Value:
     for index in range(3):
+        ctx.pin(index, 1)
         if ctx[index].type.elements != 1:
             raise ctx.malformed(f"its input {index} is no single number")
     if not ctx[0].type.dtype.is_integer:

@@ -67,6 +67,7 @@ def _arg(ctx: OpContext) -> Value:
 @onnx_op("CumSum", since=11)
 @onnx_op("CumProd", since=26)
 def _running(ctx: OpContext) -> Value:
+    ctx.pin(1, 1)
     x, axis = ctx[0], ctx[1]
     if axis.type.elements != 1:
         raise ctx.malformed(f"its axis is {axis.type}; want one number")
@@ -89,6 +90,7 @@ def _top_k(ctx: OpContext) -> tuple[Value, ...]:
     if ctx.opset < 10:
         count = ctx.attribute("k")
     else:
+        ctx.pin(1, 1)
         given = ctx.sizes(1)
         count = given[0] if given and len(given) == 1 else None
     if count is None:

@@ -46,6 +46,7 @@ class _Job(NamedTuple):
 def _upsample(ctx: OpContext) -> Value:
     form = _form(ctx, ctx.attribute("mode", "nearest"), "asymmetric", "floor")
     if ctx.opset >= 9:
+        ctx.pin(1, ctx[0].type.rank)
         return _resized(ctx, _Job(form, resize_sizes.scaled(ctx, ctx[1])))
     given = ctx.attribute("scales")
     if given is None:
@@ -66,6 +67,7 @@ def _upsample_image(ctx: OpContext) -> Value:
 @onnx_op("Resize", since=10)
 def _resize_scales(ctx: OpContext) -> Value:
     form = _form(ctx, ctx.attribute("mode", "nearest"), "asymmetric", "floor")
+    ctx.pin(1, ctx[0].type.rank)
     return _resized(ctx, _Job(form, resize_sizes.scaled(ctx, ctx[1])))
 
 
@@ -81,9 +83,12 @@ def _resize(ctx: OpContext) -> Value:
         exclude_outside=bool(ctx.attribute("exclude_outside", 0)),
         antialias=bool(ctx.attribute("antialias", 0)),
     )
-    axes = ctx.attribute("axes")
-    scales, policy = ctx.optional(2), ctx.attribute("keep_aspect_ratio_policy")
-    if scales is not None and scales.type.elements != 0:
+    axes, policy = ctx.attribute("axes"), ctx.attribute("keep_aspect_ratio_policy")
+    if ctx.optional(3) is None:
+        ctx.pin(2, len(resize_sizes.chosen(ctx, axes)))
+    scales = ctx.optional(2)
+    # Beside sizes, scales are there to be empty, of a known length or not.
+    if scales is not None and scales.type.is_static and scales.type.elements:
         target = resize_sizes.scaled(ctx, scales, axes)
     else:
         target = resize_sizes.sized(ctx, axes, policy or "stretch")

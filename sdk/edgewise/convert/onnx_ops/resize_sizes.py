@@ -86,7 +86,9 @@ def _product(size: Dim, factor: float | None) -> Dim | None:
 
 def sized(ctx: OpContext, axes: Sequence[int] | None, policy: str) -> Target:
     """The target that the input of sizes sets."""
-    shape, picked, sizes = ctx[0].type.shape, chosen(ctx, axes), ctx.optional(3)
+    shape, picked = ctx[0].type.shape, chosen(ctx, axes)
+    ctx.pin(3, len(picked))
+    sizes = ctx.optional(3)
     if sizes is None or sizes.type.shape != (len(picked),):
         raise ctx.malformed(f"its sizes do not fit {ctx[0].type}")
     if policy != "stretch":
@@ -133,7 +135,9 @@ def _kept(ctx: OpContext, sizes: Value, picked: tuple[int, ...], policy: str) ->
 
 def region(ctx: OpContext, axes: Sequence[int] | None) -> Value:
     """Where the region of interest begins on every axis, then where it ends."""
-    picked, roi = chosen(ctx, axes), ctx[1]
+    picked = chosen(ctx, axes)
+    ctx.pin(1, 2 * len(picked))
+    roi = ctx[1]
     if roi.type.shape != (2 * len(picked),):
         raise ctx.malformed(f"its roi is {roi.type}; want {2 * len(picked)} numbers")
     count = len(picked)
