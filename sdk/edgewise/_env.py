@@ -32,6 +32,12 @@ def threads() -> int | None:
     return int(given)
 
 
+def columns() -> int | None:
+    """Characters that a line of a table may take, where ``COLUMNS`` says so."""
+    given = os.environ.get("COLUMNS", "")
+    return int(given) if given.isascii() and given.isdecimal() else None
+
+
 def log_level() -> str | None:
     """Name of the logging level the command should use."""
     return os.environ.get("EDGEWISE_LOG")

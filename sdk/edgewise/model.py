@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
 from typing import Protocol, Self, runtime_checkable
 
 from edgewise.border import TensorInfo, inputs_of, outputs_of
@@ -78,13 +79,14 @@ class Model:
             if info.role is Role.PARAMETER
         }
 
-    def summary(self) -> str:
+    def summary(self, sizes: Mapping[str, int] | None = None) -> str:
         """A table of ops with output shapes, parameters and multiply-adds.
 
-        Multiply-adds are those of a run in which every open size is 1; ``-`` stands
-        where the model does not run on such sizes.
+        Args:
+            sizes: What open sizes are in the run whose multiply-adds are counted; 1
+                where one is missing.  ``-`` stands where the model does not run so.
         """
-        return summary(self._infer, self.module.variables)
+        return summary(self._infer, self.module.variables, sizes)
 
     @property
     def _infer(self) -> Graph:

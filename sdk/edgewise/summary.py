@@ -14,10 +14,14 @@ HEAD = ("op", "name", "output", "params", "MACs")
 UNKNOWN = "-"
 
 
-def summary(graph: Graph, variables: Mapping[str, VariableInfo]) -> str:
-    """One row for each node, and the totals."""
+def summary(
+    graph: Graph,
+    variables: Mapping[str, VariableInfo],
+    sizes: Mapping[str, int] | None = None,
+) -> str:
+    """One row for each node, and the totals; open sizes that are not given are 1."""
     nodes = [node for node in graph.nodes() if not isinstance(node.op, Leaf)]
-    macs = _macs(graph)
+    macs = _macs(graph, sizes or {})
     rows = [HEAD]
     each: Sequence[int | None] = [None] * len(nodes) if macs is None else macs
     for node, work in zip(nodes, each, strict=True):
@@ -30,12 +34,10 @@ def summary(graph: Graph, variables: Mapping[str, VariableInfo]) -> str:
     return _columns(rows)
 
 
-def _macs(graph: Graph) -> list[int] | None:
-    """Multiply-adds of every node where all open sizes are 1."""
-    nodes = graph.nodes()
-    opened = dict.fromkeys(
-        frozenset().union(*(type_symbols(node.types) for node in nodes)), 1
-    )
+def _macs(graph: Graph, sizes: Mapping[str, int]) -> list[int] | None:
+    """Multiply-adds of every node at these sizes; open ones are 1."""
+    found = frozenset().union(*(type_symbols(node.types) for node in graph.nodes()))
+    opened = {name: sizes.get(name, 1) for name in found}
     try:
         bound = graph.bind(opened)
         return [_work(node) for node in bound.nodes() if not isinstance(node.op, Leaf)]

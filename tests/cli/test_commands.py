@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 import json
+import os
+import signal
+import subprocess
+import sys
 import time
 from pathlib import Path
 
@@ -149,3 +153,38 @@ def test_the_demo_prints_a_table(command) -> None:
     done = command("demo")
     assert done.returncode == 0, done.stderr
     assert "99.72%" in done.stdout
+
+
+def test_a_reader_that_goes_away_ends_a_command_quietly(model: Path) -> None:
+    for arguments in (["inspect", str(model), "--ops"], ["inspect", str(model)]):
+        line = [sys.executable, "-m", "edgewise", *arguments]
+        with subprocess.Popen(
+            line, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+        ) as process:
+            assert process.stdout is not None
+            process.stdout.close()
+            errors = process.stderr.read() if process.stderr else ""
+        assert errors == ""
+        assert process.returncode == -signal.SIGPIPE
+
+
+def test_tables_keep_to_the_columns_that_are_asked_for(model: Path) -> None:
+    line = [sys.executable, "-m", "edgewise", "inspect", str(model)]
+    done = subprocess.run(
+        line,
+        check=True,
+        capture_output=True,
+        text=True,
+        env=os.environ | {"COLUMNS": "50"},
+    )
+    assert max(map(len, done.stdout.splitlines())) <= 50
+
+
+def test_multiply_adds_are_those_of_the_sizes_that_are_asked_for(
+    command, model: Path
+) -> None:
+    def total(*sizes: str) -> int:
+        done = command("inspect", model, "--ops", *sizes)
+        return int(done.stdout.split()[-1].replace(",", ""))
+
+    assert total("--size", "N=3") == 3 * total() > 0

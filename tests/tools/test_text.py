@@ -47,3 +47,18 @@ def test_a_table_without_rows_shows_its_header() -> None:
 def test_a_row_of_another_length_is_refused() -> None:
     with pytest.raises(InternalError, match="2 cells"):
         table_text(("a", "b"), [("only",)])
+
+
+def test_lines_are_as_short_as_asked_and_numbers_stay_whole() -> None:
+    rows = [("a" * 50, "b" * 30, 123456), ("c", "d", 7)]
+    text = table_text(("name", "more", "macs"), rows, 40)
+    assert [len(line) for line in text.splitlines()] == [40] * 4
+    assert "123456" in text
+    assert "a…" in text
+    wide = table_text(("name", "more", "macs"), rows, 200)
+    assert wide == table_text(("name", "more", "macs"), rows)
+
+
+def test_no_column_is_cut_beyond_reading() -> None:
+    text = table_text(("name", "macs"), [("a" * 50, 123456)], 3)
+    assert text.splitlines()[2] == "aaaaa…  123456"

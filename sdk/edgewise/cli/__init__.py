@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import logging
+import os
+import signal
 import sys
 import traceback
 
@@ -19,9 +21,11 @@ def main() -> None:
     arguments = [argument for argument in sys.argv[1:] if argument != "--debug"]
     try:
         _log_as_asked()
-        from edgewise.cli.app import app
-
-        app()(arguments, prog_name="edgewise")
+        _command(arguments)
+    except BrokenPipeError:
+        # Nobody reads on, as after `| head`: end as other tools do, by the signal.
+        signal.signal(signal.SIGPIPE, signal.SIG_DFL)
+        os.kill(os.getpid(), signal.SIGPIPE)
     except (EdgewiseError, OSError) as error:
         if debug:
             traceback.print_exc()
@@ -34,6 +38,18 @@ def main() -> None:
         hint = "a bug in edgewise; --debug shows where"
         print(f"edgewise: {what} ({hint})", file=sys.stderr)
         sys.exit(FAILED)
+
+
+def _command(arguments: list[str]) -> None:
+    from edgewise.cli.app import app
+
+    try:
+        app()(arguments, prog_name="edgewise")
+    except SystemExit as leaving:
+        if isinstance(leaving.__context__, BrokenPipeError):  # of which click makes a 1
+            raise leaving.__context__ from None
+        sys.stdout.flush()  # what is written last may be what nobody reads
+        raise
 
 
 def _log_as_asked() -> None:

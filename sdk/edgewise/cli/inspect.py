@@ -34,15 +34,16 @@ def inspect(
 
     if check:
         edgewise.check(model)
+    sizes = parsed_sizes(size)
     loaded = edgewise.load(model)
     with guessed(loaded, None, size):
-        result = report(model, parsed_sizes(size))
+        result = report(model, sizes)
     if json:
         show_json(result.figures())
         return
     _show(result)
     if ops:
-        print(loaded.summary())
+        print(loaded.summary(sizes))
 
 
 def _show(result: FileReport) -> None:

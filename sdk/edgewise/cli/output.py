@@ -7,6 +7,8 @@ import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 
+from edgewise import _env
+
 
 def show_json(figures: Mapping[str, object]) -> None:
     """Figures for programs, on standard output."""
@@ -20,7 +22,8 @@ def show_table(
     if not sys.stdout.isatty():
         from edgewise.tools.text import table_text
 
-        print(f"{title}\n" if title else "", table_text(header, rows), "\n", sep="")
+        table = table_text(header, rows, _env.columns())
+        print(f"{title}\n" if title else "", table, "\n", sep="")
         return
     from rich.console import Console
     from rich.table import Table

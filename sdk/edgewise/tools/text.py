@@ -6,6 +6,9 @@ from collections.abc import Iterable, Sequence
 
 from edgewise.errors import InternalError
 
+SPACE = "  "
+NARROWEST = 6  # characters of a text that is cut
+
 
 def size_text(count: float) -> str:
     """Bytes with a binary unit: ``1.50 MiB``."""
@@ -25,22 +28,48 @@ def time_text(seconds: float) -> str:
     return f"{seconds:.2f} s"
 
 
-def table_text(header: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
-    """Columns as wide as they need; those that hold only numbers stand to the right."""
+def table_text(
+    header: Sequence[str],
+    rows: Iterable[Sequence[object]],
+    columns: int | None = None,
+) -> str:
+    """Columns as wide as they need; those that hold only numbers stand to the right.
+
+    Args:
+        header: Names of the columns.
+        rows: A cell for each of them.
+        columns: Characters a line may take: longer texts are cut; None: any number.
+    """
     cells = [[str(cell) for cell in row] for row in rows]
     if any(len(row) != len(header) for row in cells):
         raise InternalError(f"a row of a table has not {len(header)} cells")
-    columns = list(zip(header, *cells, strict=True))
-    widths = [max(map(len, column)) for column in columns]
-    right = [_numeric(column[1:]) for column in columns]
+    by_column = list(zip(header, *cells, strict=True))
+    widths = [max(map(len, column)) for column in by_column]
+    right = [_numeric(column[1:]) for column in by_column]
+    if columns is not None:
+        _narrow(widths, right, columns)
     lines = []
     for row in (list(header), ["-" * width for width in widths], *cells):
         padded = (
-            cell.rjust(width) if flag else cell.ljust(width)
+            cell.rjust(width) if flag else _cut(cell, width).ljust(width)
             for cell, width, flag in zip(row, widths, right, strict=True)
         )
-        lines.append("  ".join(padded).rstrip())
+        lines.append(SPACE.join(padded).rstrip())
     return "\n".join(lines)
+
+
+def _narrow(widths: list[int], right: Sequence[bool], columns: int) -> None:
+    """Take from the widest texts what the lines are too long."""
+    texts = [place for place, flag in enumerate(right) if not flag]
+    while texts and sum(widths) + len(SPACE) * (len(widths) - 1) > columns:
+        widest = max(texts, key=lambda place: widths[place])
+        if widths[widest] <= NARROWEST:
+            return
+        widths[widest] -= 1
+
+
+def _cut(cell: str, width: int) -> str:
+    return cell if len(cell) <= width else f"{cell[: width - 1]}…"
 
 
 def _numeric(cells: Sequence[str]) -> bool:
