@@ -25,6 +25,8 @@ HEAVY = (
     "rich",
     "edgewise.convert",
     "edgewise.kernels.native",
+    "edgewise.runtime.pool",
+    "edgewise.runtime.staged",
     "edgewise.cli",
     "edgewise.tools",
 )

@@ -67,7 +67,7 @@ class _Interrupts:
 
 @pytest.mark.parametrize(
     "code",
-    [executable.Executable._move.__code__, executable.Executable._attach.__code__],
+    [executable.Anchor.move.__code__, executable.Executable._attach.__code__],
     ids=["move", "attach"],
 )
 def test_an_interrupt_between_any_two_lines_changes_no_later_answer(code) -> None:

@@ -19,6 +19,7 @@ from edgewise.errors import (
     KERNEL_FAULT,
     ConfigError,
     DelegateError,
+    EdgewiseError,
     InternalError,
     KernelError,
     ModelFormatError,
@@ -28,6 +29,7 @@ from edgewise.ir.module import Module, Role, VariableInfo
 from edgewise.ir.op import Array, Op, Sample
 from edgewise.model import Model
 from edgewise.runtime.config import SessionConfig
+from edgewise.runtime.executable import Executable
 from edgewise.runtime.session import Session
 from edgewise.types import DType, TensorType
 
@@ -236,6 +238,19 @@ def test_a_profile_has_a_row_for_every_op_and_can_be_shown(tmp_path: Path) -> No
     assert "softmax" in profile.table()
     profile.chrome_trace(tmp_path / "trace.json")
     assert "traceEvents" in (tmp_path / "trace.json").read_text()
+
+
+def test_a_run_without_memory_ends_in_an_error_of_ours_and_the_session_lives(
+    session: Session, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(*_: object) -> None:
+        raise MemoryError
+
+    with monkeypatch.context() as patched:
+        patched.setattr(Executable, "run", full)
+        with pytest.raises(EdgewiseError, match="more memory than there is"):
+            session.run(feed())
+    session.run(feed())
 
 
 def test_a_closed_session_says_so() -> None:

@@ -10,7 +10,6 @@ from edgewise.ir.graph import Graph
 from edgewise.plan.arena import Layout
 from edgewise.runtime.function import Function, Runnable, Workspace
 from edgewise.runtime.memory import Arena
-from edgewise.runtime.staged import Staged
 
 
 class Bodies:
@@ -66,4 +65,8 @@ def _closed(steps: int, first: int, last: int) -> int:
 
 def runnable(graph: Graph, space: Workspace) -> Runnable:
     """A graph ready to run, in stages where only a run knows its sizes."""
-    return Staged(graph, space) if graph.binders else Function(graph, space)
+    if not graph.binders:
+        return Function(graph, space)
+    from edgewise.runtime.staged import Staged  # noqa: PLC0415 - few models have stages
+
+    return Staged(graph, space)

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from edgewise._env import MAX_THREADS
 from edgewise.errors import ConfigError
+from edgewise.options import Options
 
 CORES = ("auto", "big", "little", "all")
 PRECISIONS = ("float32",)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SessionConfig:
+class SessionConfig(Options):
     """How a session runs; never changes once the session exists.
 
     Attributes:
@@ -39,7 +37,8 @@ class SessionConfig:
     memory_limit: int | None = None
     max_plans: int = 16
 
-    def __post_init__(self) -> None:
+    def check(self) -> None:
+        """Raise ``ConfigError`` where a value cannot be."""
         _check_whole("threads", self.threads, MAX_THREADS)
         _check_whole("arena_limit", self.arena_limit, None)
         _check_whole("memory_limit", self.memory_limit, None)

@@ -25,7 +25,7 @@ from edgewise.types import TensorType, ValueType
 RunSteps: TypeAlias = Callable[[int, int, int], int]
 # A thread takes as many tasks at once as leave this many turns in a step.
 TURNS = 64
-NOWHERE = -1  # where a base is while its words are being written
+NOWHERE = -1  # where words count from while they are being written
 
 
 class Part(NamedTuple):
@@ -71,26 +71,25 @@ class Executable:
         self._inputs: Sequence[Any] = ()
         self._outputs: list[Any] = []
         self._empty = [_maker(plan.types[number]) for number in plan.flat.outputs]
-        self._at: dict[Base, int] = {}
-        for base in plan.steps.addresses:
-            self._at[base] = 0
-            if base.place in (Place.VARIABLE, Place.CONSTANT):
-                self._move(base, memory.address(self._fixed(base)))
-        self._moving = [
-            (base, base.place is Place.INPUT, int(base.key))
-            for base in plan.steps.addresses
-            if base.place in (Place.INPUT, Place.OUTPUT)
-        ]
+        self._copies = bool(plan.output_copies or plan.update_copies)
+        anchors = {base: self._anchor(base) for base in plan.steps.addresses}
+        self._in_arena = anchors.get(ARENA)
+        self._given, self._made = (
+            [(int(b.key), a) for b, a in anchors.items() if b.place is place]
+            for place in (Place.INPUT, Place.OUTPUT)
+        )
 
     def _steps(self, native: Native) -> Array:
         rows = self.plan.steps.rows
         table = memory.words(STEP_WORDS * len(rows))
         start = memory.address(self._words)
         values: list[int] = []
-        for row in rows:
-            chunk = max(1, row.tasks // TURNS)
-            values += native.address(row.symbol), start + 8 * row.start
-            values += row.tasks, chunk
+        addresses = {row.symbol: 0 for row in rows}
+        for symbol in addresses:
+            addresses[symbol] = native.address(symbol)
+        for symbol, place, tasks, _ in rows:
+            chunk = max(1, tasks // TURNS)
+            values += addresses[symbol], start + 8 * place, tasks, chunk
         table[: len(values)] = values
         return table
 
@@ -99,19 +98,13 @@ class Executable:
             return self._variables[str(base.key)]
         return self.plan.storage.constants[int(base.key)]
 
-    def _move(self, base: Base, address: int) -> None:
-        """Let the words that count from ``base`` count from ``address``.
-
-        An interrupt or a fork may come between any two words.  So each is written
-        whole, from its offset, and until all are the base counts as being nowhere.
-        """
-        if address == self._at[base]:
-            return
-        self._at[base] = NOWHERE
-        cells, offsets = self._cells, self.plan.steps.words
-        for position in self.plan.steps.addresses[base]:
-            cells[position] = offsets[position] + address
-        self._at[base] = address
+    def _anchor(self, base: Base) -> Anchor:
+        """The words that count from ``base``, written where that never moves."""
+        steps = self.plan.steps
+        anchor = Anchor(self._cells, steps.addresses[base], steps.words)
+        if base.place in (Place.VARIABLE, Place.CONSTANT):
+            anchor.move(memory.address(self._fixed(base)))
+        return anchor
 
     def empty_outputs(self) -> list[Any]:
         """Fresh arrays for all outputs; None for those that are no arrays."""
@@ -129,7 +122,8 @@ class Executable:
         try:
             for part in self._parts:
                 self._do(part)
-            self._finish(outputs)
+            if self._copies:
+                self._finish(outputs)
         finally:
             self._detach()
 
@@ -155,19 +149,20 @@ class Executable:
         self._objects.clear()
 
     def _attach(self, inputs: Sequence[Any], outputs: list[Any]) -> None:
-        if self._at.get(ARENA, self._arena.base) != self._arena.base:
-            self._move(ARENA, self._arena.base)
+        if self._in_arena is not None:
+            self._in_arena.move(self._arena.base)
         self._inputs, self._outputs = inputs, outputs
-        for base, given, position in self._moving:
-            at = memory.address((inputs if given else outputs)[position])
-            if at != self._at[base]:
-                self._move(base, at)
+        for position, anchor in self._given:
+            anchor.move(memory.address(inputs[position]))
+        for position, anchor in self._made:
+            anchor.move(memory.address(outputs[position]))
 
     def _do(self, part: Part) -> None:
-        if part.node != ABSENT:
-            self._reference(part.node)
+        first, last, node = part
+        if node != ABSENT:
+            self._reference(node)
             return
-        status = self._run_steps(self._steps_at, part.first, part.last)
+        status = self._run_steps(self._steps_at, first, last)
         if status:
             step, code = divmod(status, 256)
             raise self._stopped(self.plan.steps.rows[step].node, code)
@@ -239,6 +234,32 @@ class Executable:
             fresh.append((key, source.copy() if aliases else source))
         for key, source in fresh:
             self._variables[key][...] = source
+
+
+class Anchor:
+    """The words of a plan that count from one address."""
+
+    __slots__ = ("_at", "_cells", "_words")
+
+    def __init__(
+        self, cells: memoryview, positions: Sequence[int], offsets: Sequence[int]
+    ) -> None:
+        self._cells, self._at = cells, NOWHERE
+        self._words = [(position, offsets[position]) for position in positions]
+
+    def move(self, address: int) -> None:
+        """Let the words count from ``address``.
+
+        An interrupt or a fork may come between any two of them.  So each is written
+        whole, from its offset, and until all are the address counts as unknown.
+        """
+        if address == self._at:
+            return
+        self._at = NOWHERE
+        cells = self._cells
+        for position, offset in self._words:
+            cells[position] = offset + address
+        self._at = address
 
 
 def _maker(type_: ValueType) -> Callable[[], Any]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Protocol
 
 POOL_WORDS = 56
@@ -17,11 +18,17 @@ class Native(Protocol):
     def address(self, symbol: str) -> int:
         """Address of a kernel."""
 
-    def run(self, pool: int, steps: int, first: int, last: int, threads: int) -> int:
-        """Do steps ``[first, last)``; 0, or ``step * 256 + status``."""
+    @property
+    def run(self) -> Callable[[int, int, int, int, int], int]:
+        """Does steps ``[first, last)``: 0, or ``step * 256 + status``.
 
-    def work(self, pool: int, worker: int) -> int:
-        """Help every run of the pool until it is stopped."""
+        Takes the pool, the steps, first, last, and how many threads.
+        """
 
-    def stop(self, pool: int) -> int:
-        """Send the workers of a pool home."""
+    @property
+    def work(self) -> Callable[[int, int], int]:
+        """Helps every run of a pool, as the worker of a number, until it is stopped."""
+
+    @property
+    def stop(self) -> Callable[[int], int]:
+        """Sends the workers of a pool home."""

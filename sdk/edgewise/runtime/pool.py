@@ -14,6 +14,8 @@ import threading
 import weakref
 
 from edgewise.errors import InternalError
+from edgewise.runtime import topology
+from edgewise.runtime.executable import RunSteps
 from edgewise.runtime.memory import address, words
 from edgewise.runtime.native import (
     FUTEX,
@@ -89,7 +91,7 @@ class Pool:
         crew = self._crew
         # Not a try to take the lock: an interrupt between that and the run would leave
         # it taken for ever, which `with` rules out.  Who loses the race waits one run.
-        if not crew.lock.locked():
+        if threads > 1 and not crew.lock.locked():
             with crew.lock:
                 if len(crew.threads) < threads - 1:
                     self._hire(threads - 1)
@@ -146,6 +148,29 @@ def shared(native: Native, cpus: tuple[int, ...]) -> Pool:
         if pool is None:
             pool = _pools[key] = Pool(native, key[1])
         return pool
+
+
+def team(
+    native: Native, threads: int | None, cores: str | tuple[int, ...]
+) -> tuple[int, RunSteps]:
+    """How many threads a session has, and what runs its steps on them.
+
+    Args:
+        native: The kernel library.
+        threads: As configured; None: as many as pay.
+        cores: As configured.
+
+    Raises:
+        ConfigError: A core is not there.
+    """
+    cpus: tuple[int, ...] = ()
+    if threads is None or cores != "auto":
+        machine = topology.read()
+        cpus = machine.select(cores)
+        threads = threads or machine.threads(cpus)
+    # Only chosen cores are kept to: the system places threads better than we can.
+    pool, count = shared(native, () if cores == "auto" else cpus), threads
+    return count, lambda steps, first, last: pool.run(steps, first, last, count)
 
 
 def _after_fork() -> None:

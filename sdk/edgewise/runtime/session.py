@@ -7,7 +7,7 @@ import threading
 import weakref
 from collections.abc import Callable, Mapping
 from types import TracebackType
-from typing import Any, Protocol, Self, TypeAlias, TypeVar
+from typing import Any, Protocol, Self, TypeAlias, TypeVar, TypeVarTuple
 
 from edgewise import _env
 from edgewise.border import TensorInfo, inputs_of, outputs_of
@@ -17,7 +17,7 @@ from edgewise.ir.bodies import reachable
 from edgewise.ir.module import Module
 from edgewise.ir.op import Array
 from edgewise.ir.reference import NO_BODIES
-from edgewise.runtime import library, objects, pool, topology
+from edgewise.runtime import library, objects
 from edgewise.runtime.bodies import Bodies, runnable
 from edgewise.runtime.config import SessionConfig, chosen
 from edgewise.runtime.executable import RunSteps
@@ -31,6 +31,7 @@ from edgewise.types import TensorType
 
 Feed: TypeAlias = Mapping[str, Any]
 Result = TypeVar("Result")
+Given = TypeVarTuple("Given")
 INFER, PREPARE = "infer", "prepare"
 
 
@@ -115,7 +116,7 @@ class Session:
         function = self._open()
         try:
             values = function.inputs.values(feed)
-            results = self._alone(lambda: function.run(values, out))
+            results = self._alone(function.run, values, out)
             for position in self._lists:
                 results[position] = objects.copy(results[position])
         except MemoryError as error:
@@ -137,7 +138,7 @@ class Session:
         function = self._open()
         try:
             values = function.inputs.values(feed)
-            return self._alone(lambda: Profile(function.profile(values, runs), runs))
+            return Profile(self._alone(function.profile, values, runs), runs)
         except MemoryError as error:
             raise _too_large(error) from error
 
@@ -196,7 +197,7 @@ class Session:
         """Close."""
         self.close()
 
-    def _alone(self, work: Callable[[], Result]) -> Result:
+    def _alone(self, work: Callable[[*Given], Result], *given: *Given) -> Result:
         """Do ``work`` when no other caller is at it."""
         turn, caller = self._turn, threading.get_ident()
         if turn.owner == caller:  # waiting for itself would never end
@@ -206,7 +207,7 @@ class Session:
         with turn.lock:
             turn.owner = caller
             try:
-                return work()
+                return work(*given)
             finally:
                 turn.owner = 0
 
@@ -258,13 +259,9 @@ def _workspace(module: Module, config: SessionConfig, function: str) -> Workspac
 def _team(native: Native, config: SessionConfig) -> tuple[int, RunSteps]:
     """Threads of a session, and how it runs steps on them."""
     threads = config.threads or _env.threads()
-    cpus: tuple[int, ...] = ()
-    if threads is None or config.cores != "auto":
-        machine = topology.read()
-        cpus = machine.select(config.cores)
-        threads = threads or machine.threads(cpus)
-    if threads == 1:
-        return 1, lambda steps, first, last: native.run(0, steps, first, last, 1)
-    # Only chosen cores are kept to: the system places threads better than we can.
-    team = pool.shared(native, () if config.cores == "auto" else cpus)
-    return threads, lambda steps, first, last: team.run(steps, first, last, threads)
+    if threads == 1 and config.cores == "auto":
+        run = native.run
+        return 1, lambda steps, first, last: run(0, steps, first, last, 1)
+    from edgewise.runtime.pool import team  # noqa: PLC0415 - one thread needs none
+
+    return team(native, threads, config.cores)
