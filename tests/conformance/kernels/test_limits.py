@@ -202,8 +202,8 @@ fold_columns grid_sample look_up matmul_integer max_pool_places max_roi_pool
 mel_weights non_max_suppression non_zero one_of permute random_normal random_uniform
 read_dims regex_full_match requantize resize roi_align string_concat
 string_normalize string_split trees unique
-activation_grad average_pool_grad batch_statistics conv_input_grad conv_weight_grad
-depthwise_input_grad depthwise_weight_grad linear_input_grad linear_weight_grad
+activation_grad average_pool_grad batch_statistics
+depthwise_input_grad depthwise_weight_grad 
 max_pool_grad
 """
 

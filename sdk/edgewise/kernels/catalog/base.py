@@ -135,6 +135,8 @@ HOMES = {
     "matmul": ("matmul",),
     "conv": ("conv",),
     "pack": ("pack",),
+    "conv_grad": ("conv_grad", "weight_grad", "conv"),
+    "linear_grad": ("conv_grad", "weight_grad"),
     "pool": ("pool",),
     "norm": ("norm",),
     "image_norm": ("norm",),
