@@ -198,8 +198,9 @@ def exact(kernel: Op, name: str, x: Array) -> Array:
 # Rare, or no work beside what follows: these run by their references.
 BY_REFERENCE = """
 affine_grid bit_cast conv_integer count_ngrams cumprod deform_conv det dft
-fold_columns grid_sample look_up matmul_integer max_pool_places max_roi_pool
-mel_weights non_max_suppression non_zero one_of permute random_normal random_uniform
+fold_columns format_number grid_sample look_up matmul_integer max_pool_places
+max_roi_pool mel_weights non_max_suppression non_zero one_of parse_number permute
+random_normal random_uniform
 read_dims regex_full_match requantize resize roi_align string_concat
 string_normalize string_split trees unique
 activation_grad average_pool_grad batch_statistics
