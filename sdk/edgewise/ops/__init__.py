@@ -24,6 +24,7 @@ _FAMILIES = {
     ),
     "activation_grad": "activation_grad",
     "softmax": "softmax log_softmax",
+    "attention": "attention",
     "matmul": "matmul linear",
     "conv": "conv depthwise_conv",
     "pool": "max_pool average_pool",

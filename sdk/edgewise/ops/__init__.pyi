@@ -19,6 +19,9 @@ from edgewise.ops.activation import (
     ThresholdedRelu,
 )
 from edgewise.ops.activation_grad import ActivationGrad
+from edgewise.ops.attention import (
+    Attention,
+)
 from edgewise.ops.binary import (
     Add,
     Div,
@@ -282,6 +285,7 @@ __all__ = [
     "Asinh",
     "Atan",
     "Atanh",
+    "Attention",
     "AveragePool",
     "AveragePoolGrad",
     "BatchNorm",

@@ -11,7 +11,15 @@ from typing import Protocol, TypeAlias
 from edgewise.ir.bodies import reachable
 from edgewise.ir.graph import Graph
 from edgewise.ir.module import Module
-from edgewise.passes import canonical, fuse, fuse_pad, recognise, recognise_norm
+from edgewise.passes import (
+    canonical,
+    fuse,
+    fuse_attention,
+    fuse_pad,
+    recognise,
+    recognise_attention,
+    recognise_norm,
+)
 from edgewise.passes.fold import fold
 from edgewise.passes.layout import layout
 from edgewise.passes.lower import lower
@@ -92,12 +100,17 @@ def _order(switches: Switches) -> list[tuple[str, Callable[[Graph], Done]]]:
         tidy.append(("share", share))
     order = list(tidy)
     if switches.fuse:
-        rules = (*recognise.RULES, *recognise_norm.RULES)
+        rules = (
+            *recognise.RULES,
+            *recognise_norm.RULES,
+            *recognise_attention.RULES,
+        )
         order.append(("recognise", Rewriter(rules).apply))
     if switches.layout:
         order += [("layout", layout), *tidy]
     if switches.fuse:
-        order.append(("fuse", Rewriter((*fuse.RULES, *fuse_pad.RULES)).apply))
+        fusing = (*fuse.RULES, *fuse_pad.RULES, *fuse_attention.RULES)
+        order.append(("fuse", Rewriter(fusing).apply))
         order += [("fuse", Rewriter(fuse.LATE_RULES).apply), *tidy]
     return order
 

@@ -128,6 +128,7 @@ KERNELS: dict[str, list[Kernel]] = {}
 HOMES = {
     "activation": ("activation",),
     "softmax": ("activation",),
+    "attention": ("attention",),
     "unary": ("elementwise",),
     "binary": ("elementwise",),
     "choose": ("elementwise",),

@@ -65,12 +65,21 @@ def exp(x):
 
 
 @helper
-def exp_of_negative(x):
-    """``e ** x`` within 1.2 ulp for ``x`` up to 88; 0 where that would be denormal."""
-    least = splat(-87.33)
-    p, n = _reduce(at_least(x, least))
-    # The factor lies in 2**-126 .. 2**127: one product will do.
-    return select(x < least, splat(0.0), (p + splat(1.0)) * _power_of_two(n))
+def exp2_of_negative(x):
+    """``2 ** x`` within 2.5 ulp for ``x`` up to 126; 0 where that would be denormal."""
+    least = splat(-125.5)
+    held = at_least(x, least)
+    shifted = held + splat(MAGIC)
+    r = held - (shifted - splat(MAGIC))
+    p = splat(1.326458994e-03)
+    p = fma(p, r, splat(9.671619162e-03))
+    p = fma(p, r, splat(5.550735071e-02))
+    p = fma(p, r, splat(2.402224094e-01))
+    p = fma(p, r, splat(6.931470037e-01))
+    p = fma(p, r, splat(1.0))
+    # The bits of MAGIC fall off at the top; those of 1.0 make an exponent of the rest.
+    factor = from_bits((bits(shifted) << splat_i32(23)) + splat_i32(0x3F800000))
+    return select(x < least, splat(0.0), p * factor)
 
 
 @helper
