@@ -77,6 +77,16 @@ def test_elementwise(kernels: Any) -> None:
     agree(kernels, Add(), f32(3, 4, 33), f32(3, 4, 1, seed=1), slots=(0,))
 
 
+@pytest.mark.parametrize("columns", [1, 2, 3, 4, 5, 7, 8, 9, 16, 17, 33, 260])
+@pytest.mark.parametrize("rows", [1, 7, 8, 15, 16, 17, 24, 33, 4100])
+def test_transposes(kernels: Any, rows: int, columns: int) -> None:
+    agree(kernels, Transpose((0, 2, 1)), f32(2, columns, rows))
+    agree(kernels, Transpose((1, 2, 0)), f32(columns, 3, rows % 100))
+    x = np.arange(columns * rows, dtype=np.int32).reshape(columns, rows)
+    (found,) = kernels.pieces(Transpose((1, 0)), (x,))
+    np.testing.assert_array_equal(found, x.T)
+
+
 def test_copies(kernels: Any) -> None:
     agree(kernels, Transpose((0, 2, 1)), f32(2, 17, 33))
     agree(kernels, Slice((0, 1, 3), (2, 3, 20), (1, 1, 1)), f32(2, 5, 33))

@@ -41,7 +41,11 @@ from edgewise.types import DType
 
 SIZES = (1, 2, 4, 8)
 X_AND_Y = range(OUT, 1)
-COPIES = tuple(f"{name}_{size}" for name in ("copy", "transpose") for size in SIZES)
+NARROW = (2, 3, 4)  # columns of a transpose that a kernel of its own writes together
+COPIES = (
+    *(f"{name}_{size}" for name in ("copy", "transpose") for size in SIZES),
+    *(f"interleave_{count}" for count in NARROW),
+)
 FILLS = tuple(f"fill_{size}" for size in SIZES)
 # Modes of padding as the kernel knows them.
 REFLECT, EDGE, WRAP = range(3)
@@ -69,10 +73,12 @@ def copy_launch(size: int, x: Word, y: Word, dims: Ints, *steps: Ints) -> Launch
 
 def _transpose(
     size: int, x: Word, y: Word, sizes: Ints, from_: Ints, to: Ints
-) -> Launch:
+) -> Launch | None:
     axis = from_.index(1)
     outer = tuple(a for a in range(len(sizes) - 1) if a != axis)
     rows, columns = sizes[axis], sizes[-1]
+    if size == 4 and columns in NARROW and to[axis] == columns:
+        return _interleave(x, y, (sizes, from_, to), axis)
     chunk = min(columns, STRIP_COLUMNS)
     strips, chunks = blocks(rows, STRIP), blocks(columns, chunk)
     items = math.prod(sizes[a] for a in outer) * strips * chunks
@@ -85,6 +91,19 @@ def _transpose(
         *(to[a] for a in outer),
     )
     return Launch(f"transpose_{size}", words, blocks(items, per_task))
+
+
+def _interleave(
+    x: Word, y: Word, path: tuple[Ints, Ints, Ints], axis: int
+) -> Launch | None:
+    """Narrow rows of y: those of x, which are as many, element by element."""
+    columns, step = path[0][-1], path[1][-1]
+    order = [a for a in range(len(path[0]) - 1) if a != axis]
+    dims, *steps = (tuple(some[a] for a in (*order, axis)) for some in path)
+    way = walk(dims, *steps, block=BLOCK // columns)
+    if way is None:
+        return None
+    return Launch(f"interleave_{columns}", (x, y, step, *way.words), way.tasks)
 
 
 def _moved(call: Call, dims: Ints, *steps: Ints, offset: int = 0) -> Binding | None:

@@ -5,8 +5,9 @@ Elements are moved as whole numbers of their size, so that no bit of a float cha
 
 from __future__ import annotations
 
-from edgewise.kernels.catalog.copy import EDGE, WRAP
+from edgewise.kernels.catalog.copy import EDGE, NARROW, WRAP
 from edgewise.kernels.native.abi import OK, helper, i16, i32, i64, u8
+from edgewise.kernels.native.turn import SIDE, make_interleave, turn_block
 from edgewise.kernels.native.walk import (
     copy_run,
     end_item,
@@ -51,6 +52,7 @@ def transpose(pointer, size):
     of y along rows, sizes of the outer axes, their strides in x and in y.  x is
     contiguous along the rows of y, and y along its columns.
     """
+    turn = turn_blocks if size == TURNED else turn_none
 
     def kernel(args, begin, end, worker):
         rows, columns, step_x, step_y = args[2], args[3], args[10], args[11]
@@ -61,17 +63,67 @@ def transpose(pointer, size):
             matrix = quotient(strip, strips)
             i = (strip - matrix * strips) * 16
             at_x, at_y = offset_2(args, 4, matrix)
-            x = pointer(args[0] + size * (at_x + i + j * step_x))
-            y = pointer(args[1] + size * (at_y + i * step_y + j))
+            at_x = args[0] + size * (at_x + i + j * step_x)
+            at_y = args[1] + size * (at_y + i * step_y + j)
+            x, y = pointer(at_x), pointer(at_y)
             height, width = min(16, rows - i), min(chunk, columns - j)
             if height == 16:
-                for k in range(width):
+                for k in range(turn(at_x, step_x, at_y, step_y, width), width):
                     for r in range(16):
                         y[r * step_y + k] = x[k * step_x + r]
             else:
                 for k in range(width):
                     for r in range(height):
                         y[r * step_y + k] = x[k * step_x + r]
+        return OK
+
+    return kernel
+
+
+TURNED = 4  # bytes of the elements that are turned in registers
+
+
+@helper
+def turn_none(x, step_x, y, step_y, width):
+    """Columns of a strip that need no further work: none."""
+    return 0
+
+
+@helper
+def turn_blocks(x, step_x, y, step_y, width):
+    """Turn what there is of whole blocks of a strip; the columns that are done."""
+    whole = width & -SIDE
+    for k in range(0, whole, SIDE):
+        from_, to = x + 4 * k * step_x, y + 4 * k
+        turn_block(from_, 4 * step_x, to, 4 * step_y)
+        turn_block(from_ + 4 * SIDE, 4 * step_x, to + 4 * SIDE * step_y, 4 * step_y)
+    return whole
+
+
+def interleave(count):
+    """A kernel that writes ``count`` rows of x element by element: a narrow transpose.
+
+    Words: x, y, stride from row to row, a walk over x and y, along a row of x.
+    """
+    sixteen, eight = make_interleave(count, 16), make_interleave(count, 8)
+
+    def kernel(args, begin, end, worker):
+        step = args[2]
+        for item in range(first_item(args, 3, begin), end_item(args, 3, end)):
+            i, start, size = row_span(args, 3, item)
+            at_x, at_y = offset_2(args, 3, i)
+            x = args[0] + 4 * (at_x + start)
+            y = args[1] + 4 * (at_y + count * start)
+            whole = size & -16
+            for j in range(0, whole, 16):
+                sixteen(x + 4 * j, 4 * step, y + 4 * count * j)
+            if size - whole >= 8:
+                eight(x + 4 * whole, 4 * step, y + 4 * count * whole)
+                whole += 8
+            source, out = i32(x), i32(y)
+            for j in range(whole, size):
+                for k in range(count):
+                    out[count * j + k] = source[k * step + j]
         return OK
 
     return kernel
@@ -180,6 +232,7 @@ EXPORTS = {
     "fill_2": fill(i16),
     "fill_4": fill(i32),
     "fill_8": fill(i64),
+    **{f"interleave_{count}": interleave(count) for count in NARROW},
     "pad": pad,
     "triangle": triangle,
     "arange_i64": arange,

@@ -74,9 +74,10 @@ def prefetch(context, address):
     return types.void(types.int64), generate
 
 
-def _shuffle(builder, first, second, lanes):
+def shuffled(builder, first, second, lanes):
+    """The ``lanes`` of two vectors, numbered through, as one."""
     return builder.shuffle_vector(
-        first, second, ir.Constant(ir.VectorType(I32, len(lanes)), lanes)
+        first, second, ir.Constant(ir.VectorType(I32, len(lanes)), list(lanes))
     )
 
 
@@ -121,11 +122,11 @@ def _gather_pieces(builder, vector, address, n):
         with builder.if_then(has):
             start = builder.sub(end, ir.Constant(I64, 4 * size))
             piece = load_at(builder, start, ir.VectorType(vector.element, size))
-            wide = _shuffle(
+            wide = shuffled(
                 builder, piece, piece, [min(i, size - 1) for i in range(LANES)]
             )
             lanes = [*range(size), *range(LANES, 2 * LANES - size)]
-            shifted = _shuffle(builder, wide, value, lanes)
+            shifted = shuffled(builder, wide, value, lanes)
             inside = builder.block
         merged, moved = builder.phi(vector.llvm), builder.phi(I64)
         merged.add_incoming(value, before)
@@ -158,10 +159,10 @@ def _scatter_pieces(builder, vector, address, value, n):
     for size in (8, 4, 2, 1):
         before, has = builder.block, _has(builder, n, size)
         with builder.if_then(has):
-            piece = _shuffle(builder, value, value, list(range(size)))
+            piece = shuffled(builder, value, value, list(range(size)))
             store_at(builder, piece, address)
             rest = [min(i + size, LANES - 1) for i in range(LANES)]
-            shifted = _shuffle(builder, value, value, rest)
+            shifted = shuffled(builder, value, value, rest)
             further = builder.add(address, ir.Constant(I64, 4 * size))
             inside = builder.block
         merged, moved = builder.phi(vector.llvm), builder.phi(I64)
