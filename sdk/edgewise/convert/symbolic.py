@@ -102,8 +102,8 @@ class Sizes:
         arrays = self._inputs(value)
         if arrays is None:
             return self._floored(value)
-        known = (array for array in arrays if array is not None)
-        if op.symbols() or any(array.dtype == object for array in known):
+        pairs = zip(value.node.inputs, arrays, strict=True)
+        if op.symbols() or any(_has_symbols(*pair) for pair in pairs):
             return _symbolic(value, arrays)
         with np.errstate(all="ignore"):
             result = op.reference(*arrays)
@@ -160,9 +160,18 @@ def _plain(array: Array, value: Value) -> Array | None:
         return None
 
 
+def _is_text(value: Value | None) -> bool:
+    return value is not None and value.type.dtype is DType.STRING
+
+
+def _has_symbols(source: Value | None, array: Array | None) -> bool:
+    """Whether it is an array of dims; those of texts are of objects, too."""
+    return array is not None and array.dtype == object and not _is_text(source)
+
+
 def _symbolic(value: Value, arrays: list[Array | None]) -> Array | None:
     rule = RULES.get(value.op.name)
-    if rule is None or value.type.dtype is DType.STRING:
+    if rule is None or any(map(_is_text, (value, *value.node.inputs))):
         return None
     try:
         known = [None if array is None else as_dims(array) for array in arrays]

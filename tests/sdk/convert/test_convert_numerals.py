@@ -93,3 +93,18 @@ def test_what_no_text_stands_for_is_refused_by_name(build: Check) -> None:
     x = np.array(["1"], object)
     with pytest.raises(UnsupportedOpError, match="casts string to i4; cast to i64"):
         convert(cast(build, x, TensorProto.INT4))
+
+
+def test_texts_that_are_known_are_no_sizes(build: Check, agree: Check) -> None:
+    words = {"a": np.array(["x", "y"], object), "b": np.array(["x", "z"], object)}
+    nodes = [
+        helper.make_node("Concat", ["a", "b"], ["all"], axis=0),
+        helper.make_node("Equal", ["all", "all"], ["same"]),
+        helper.make_node("Equal", ["a", "b"], ["equal"]),
+        helper.make_node("Shape", ["x"], ["s"]),
+        helper.make_node("Gather", ["a", "s"], ["picked"]),
+    ]
+    feeds = {"x": np.zeros((1, 0), "f4")}
+    outputs = ["same", "equal", "picked"]
+    shapes = {"x": "NM"}
+    agree(build(nodes, feeds, outputs, weights=words, shapes=shapes, opset=19), feeds)
