@@ -134,7 +134,7 @@ HOMES = {
     "choose": ("elementwise",),
     "logic": ("elementwise",),
     "matmul": ("matmul",),
-    "conv": ("conv",),
+    "conv": ("conv", "depthwise"),
     "pack": ("pack",),
     "conv_grad": ("conv_grad", "weight_grad", "conv"),
     "linear_grad": ("conv_grad", "weight_grad"),

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 
 from edgewise.kernels.catalog.base import (
-    OUT,
     Binding,
     Call,
     In,
@@ -62,30 +61,9 @@ def conv(call: Call) -> Binding | None:
     block, chunk = cut(pixels * groups, panels, taps * inputs)
     scratch = scratch_bytes(block, taps, zeros := _vectors(splits * inputs))
     work = (pixels, block, chunk, Scratch(), scratch, scratch - zeros)
-    words = (*epilogue, *_window(call), groups, In(1), splits, *work)
+    words = (*epilogue, *window_words(call), groups, In(1), splits, *work)
     tasks = blocks(pixels, block) * groups * blocks(panels, chunk)
     return Binding((Launch("conv_f32", words, tasks),), (), scratch)
-
-
-@kernel("depthwise_conv", "depthwise_f32", strided=range(OUT, 0))
-@only_f32
-def depthwise_conv(call: Call) -> Binding | None:
-    """As ``conv``, but a tile is six pixels of sixteen channels."""
-    channels = call.outputs[0].dims[-1]
-    epilogue = epilogue_words(call, channels)
-    if epilogue is None:
-        return None
-    pixels = math.prod(call.outputs[0].dims[:-1])
-    if not pixels * channels:
-        return Binding(())
-    taps = math.prod(integers(call, "kernel"))
-    vectors = -(-channels // LANES)
-    block, chunk = cut(pixels, vectors, taps)
-    scratch = scratch_bytes(block, taps, zeros := _vectors(channels))
-    work = (pixels, block, chunk, Scratch(), scratch, scratch - zeros)
-    words = (*epilogue, *_window(call), 1, In(1), 1, *work)
-    tasks = blocks(pixels, block) * blocks(vectors, chunk)
-    return Binding((Launch("depthwise_f32", words, tasks),), (), scratch)
 
 
 def _is_product(call: Call) -> bool:
@@ -94,7 +72,7 @@ def _is_product(call: Call) -> bool:
     return single and integer(call, "groups") == 1 and not any(integers(call, "pads"))
 
 
-def _window(call: Call) -> tuple[Word, ...]:
+def window_words(call: Call) -> tuple[Word, ...]:
     """The image, and how windows lie over it."""
     (_, height, width, channels), target = given(call, 0).dims, call.outputs[0].dims
     return (

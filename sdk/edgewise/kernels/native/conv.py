@@ -10,23 +10,16 @@ from __future__ import annotations
 from edgewise.kernels.native.abi import OK, helper, i64
 from edgewise.kernels.native.epilogue import (
     EPILOGUE_WORDS,
-    bounds,
-    factors,
-    is_plain,
-    store_buffer,
 )
-from edgewise.kernels.native.memory import load, load_part, store
+from edgewise.kernels.native.memory import store
 from edgewise.kernels.native.product import (
-    ENTRY,
     HEADS,
     LANES,
     ROWS,
     TABLE,
-    finish,
     multiply,
-    zeros,
 )
-from edgewise.kernels.native.vector import fma, splat
+from edgewise.kernels.native.vector import splat
 
 # Words of a convolution after its epilogue: how windows lie, then work and its parts.
 (
@@ -163,71 +156,4 @@ def conv_f32(args, begin, end, worker):
     return OK
 
 
-@helper
-def _add_taps(table, taps, weight, step, column):
-    """Sums of six pixels over all taps, for the sixteen channels from ``column`` on."""
-    sums = zeros()
-    a, b, c, d, e, f = sums
-    for tap in range(taps):
-        row = i64(table + ENTRY * tap)
-        w = load(weight + step * tap)
-        a = fma(load(row[0] + column), w, a)
-        b = fma(load(row[1] + column), w, b)
-        c = fma(load(row[2] + column), w, c)
-        d = fma(load(row[3] + column), w, d)
-        e = fma(load(row[4] + column), w, e)
-        f = fma(load(row[5] + column), w, f)
-    return a, b, c, d, e, f
-
-
-@helper
-def _add_taps_part(table, taps, weight, step, column, lanes, buffer):
-    """The same for fewer than sixteen channels, into ``buffer``."""
-    for i in range(ROWS):
-        total = splat(0.0)
-        for tap in range(taps):
-            x = load_part(i64(table + ENTRY * tap)[i] + column, lanes)
-            total = fma(x, load_part(weight + step * tap, lanes), total)
-        store(buffer + 64 * i, total)
-
-
-@helper
-def _one_column(args, scratch, row, rows, column, taps):
-    """Sixteen channels of a block of pixels."""
-    lanes = min(args[CHANNELS] - column, LANES)
-    weight, step = args[WEIGHT] + 4 * column, 4 * args[CHANNELS]
-    low, high = bounds(args, 0)
-    scale, shift = factors(args, 0, column, lanes)
-    ending, plain = (scale, shift, low, high), is_plain(args, 0, row, rows)
-    for tile in range(0, rows, ROWS):
-        table = scratch + TABLE + ENTRY * (tile // ROWS) * taps
-        these, place = min(ROWS, rows - tile), row + tile
-        if lanes == LANES:
-            sums = _add_taps(table, taps, weight, step, 4 * column)
-            finish(args, 0, place, column, lanes, these, sums, ending, plain, scratch)
-        else:
-            _add_taps_part(table, taps, weight, step, 4 * column, lanes, scratch)
-            store_buffer(args, 0, place, column, these, lanes, scratch, ending)
-
-
-def depthwise_f32(args, begin, end, worker):
-    """A task is a block of pixels and ``CHUNK`` vectors of channels."""
-    channels, taps = args[CHANNELS], args[KERNEL_Y] * args[KERNEL_X]
-    chunk = args[CHUNK] * LANES
-    chunks = -(-channels // chunk)
-    scratch = args[SCRATCH] + args[SCRATCH_BYTES] * worker
-    _clear(scratch + args[ZEROS], channels)
-    filled = -1
-    for task in range(begin, end):
-        row = task // chunks * args[BLOCK]
-        rows = min(args[BLOCK], args[PIXELS] - row)
-        if filled != row:
-            _fill_table(args, scratch, row, rows, 0, scratch + args[ZEROS])
-            filled = row
-        first = task % chunks * chunk
-        for column in range(first, min(first + chunk, channels), LANES):
-            _one_column(args, scratch, row, rows, column, taps)
-    return OK
-
-
-EXPORTS = {"conv_f32": conv_f32, "depthwise_f32": depthwise_f32}
+EXPORTS = {"conv_f32": conv_f32}

@@ -165,7 +165,8 @@ splat_i32 = _of_one(i32x16, types.int32, lambda b, x: splat_lanes(b, x, i32x16))
 def fused_multiply_add(context, builder, *values):
     """``x * y + z``; in two steps where LLVM would call libm for each lane."""
     if getattr(context.codegen(), "fused", True):
-        return call_llvm(builder, "llvm.fma.v16f32", f32x16.llvm, *values)
+        kind = values[0].type
+        return call_llvm(builder, f"llvm.fma.v{kind.count}f32", kind, *values)
     return builder.fadd(builder.fmul(*values[:2]), values[2])
 
 
@@ -198,17 +199,19 @@ select_i32 = _of_three(
 is_nan = _of_one(mask16, f32x16, lambda b, x: b.fcmp_unordered("uno", x, x))
 
 
-def _at_least(builder, x, low):
+def hold_at_least(builder, x, low):
+    """``x``, or ``low`` where that is larger; a NaN stays."""
     return builder.select(builder.fcmp_ordered(">", low, x), low, x)
 
 
-def _at_most(builder, x, high):
+def hold_at_most(builder, x, high):
+    """``x``, or ``high`` where that is smaller; a NaN stays."""
     return builder.select(builder.fcmp_ordered("<", high, x), high, x)
 
 
 # ``x`` held to a bound that is no NaN; a NaN in ``x`` stays.  One instruction on x86.
-at_least = _of_two(f32x16, f32x16, f32x16, _at_least)
-at_most = _of_two(f32x16, f32x16, f32x16, _at_most)
+at_least = _of_two(f32x16, f32x16, f32x16, hold_at_least)
+at_most = _of_two(f32x16, f32x16, f32x16, hold_at_most)
 
 
 def _either_nan(pick):
@@ -221,8 +224,8 @@ def _either_nan(pick):
 
 
 # The larger and the smaller; NaN where either is NaN, as numpy has it.
-maximum = _of_two(f32x16, f32x16, f32x16, _either_nan(_at_least))
-minimum = _of_two(f32x16, f32x16, f32x16, _either_nan(_at_most))
+maximum = _of_two(f32x16, f32x16, f32x16, _either_nan(hold_at_least))
+minimum = _of_two(f32x16, f32x16, f32x16, _either_nan(hold_at_most))
 
 # Conversions.  ``to_i32`` truncates; NaN gives 0 and what is too large the nearest end.
 to_i32 = _of_one(
@@ -265,5 +268,5 @@ def _fold(emit):
 
 sum_lanes = _of_one(types.float32, f32x16, _fold(lambda b, x, y: b.fadd(x, y)))
 product_lanes = _of_one(types.float32, f32x16, _fold(lambda b, x, y: b.fmul(x, y)))
-max_lanes = _of_one(types.float32, f32x16, _fold(_either_nan(_at_least)))
-min_lanes = _of_one(types.float32, f32x16, _fold(_either_nan(_at_most)))
+max_lanes = _of_one(types.float32, f32x16, _fold(_either_nan(hold_at_least)))
+min_lanes = _of_one(types.float32, f32x16, _fold(_either_nan(hold_at_most)))

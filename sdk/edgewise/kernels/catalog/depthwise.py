@@ -1,0 +1,63 @@
+"""Which native function serves depthwise convolutions."""
+
+from __future__ import annotations
+
+import math
+
+from edgewise.kernels.catalog.base import (
+    Binding,
+    Call,
+    In,
+    Launch,
+    Scratch,
+    blocks,
+    kernel,
+)
+from edgewise.kernels.catalog.calls import given, integers, only_f32, read_steps
+from edgewise.kernels.catalog.conv import window_words
+from edgewise.kernels.catalog.epilogue import (
+    LANES,
+    MOST_TASKS,
+    TASK_MACS,
+    epilogue_words,
+)
+from edgewise.kernels.catalog.matmul import ROWS_APART
+from edgewise.kernels.catalog.strides import pitch
+
+PIXELS = 7  # of a strip, as in native/window.py
+WEIGHTS = 2048  # of a task: they and the rows under them stay in the nearest cache
+
+
+@kernel("depthwise_conv", "depthwise_f32", strided=ROWS_APART)
+@only_f32
+def depthwise_conv(call: Call) -> Binding | None:
+    """Rows of the output, strip by strip; all channels of a strip before the next."""
+    images, height, width, channels = call.outputs[0].dims
+    epilogue = epilogue_words(call, channels)
+    apart = pitch(given(call, 0).dims, read_steps(call, 0))
+    if epilogue is None or apart is None:
+        return None
+    rows = images * height
+    if not rows * width * channels:
+        return Binding(())
+    kernel_, stride = integers(call, "kernel"), integers(call, "strides")[1]
+    taps = math.prod(kernel_)
+    block, chunk = _cut(rows, width * taps, channels, taps)
+    strips = -(-width // PIXELS) * PIXELS
+    reach = (kernel_[1] - 1) * integers(call, "dilations")[1]
+    columns = (strips - 1) * stride + reach + 1
+    scratch = 64 * PIXELS + 12 * chunk + 8 * kernel_[0] * columns
+    scratch = -(-scratch // 64) * 64
+    work = (rows, block, chunk, columns, Scratch(), scratch)
+    words = (*epilogue, *window_words(call), apart, In(1), *work)
+    tasks = blocks(rows, block) * blocks(channels, chunk)
+    return Binding((Launch("depthwise_f32", words, tasks),), (), scratch)
+
+
+def _cut(rows: int, work: int, channels: int, taps: int) -> tuple[int, int]:
+    """Rows a task and channels a task; ``work`` is that of one channel in a row."""
+    chunk = max(WEIGHTS // taps // LANES, 1) * LANES
+    chunks = -(-channels // chunk)
+    chunk = -(-channels // (chunks * LANES)) * LANES
+    want = min(max(rows * work * channels // TASK_MACS, 1), MOST_TASKS)
+    return -(-rows // min(-(-want // chunks), rows)), chunk
