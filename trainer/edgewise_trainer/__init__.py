@@ -2,7 +2,17 @@
 
 from __future__ import annotations
 
-from edgewise_trainer import losses, optimizers
+from edgewise_trainer import losses, optimizers, schedules
+from edgewise_trainer.history import EarlyStop, Epoch, History, Progress
 from edgewise_trainer.trainer import Trainer
 
-__all__ = ["Trainer", "losses", "optimizers"]
+__all__ = [
+    "EarlyStop",
+    "Epoch",
+    "History",
+    "Progress",
+    "Trainer",
+    "losses",
+    "optimizers",
+    "schedules",
+]

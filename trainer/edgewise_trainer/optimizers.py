@@ -18,6 +18,7 @@ from edgewise.errors import ConfigError
 from edgewise.ir.graph import Value, constant
 from edgewise.ops import Add, Cast, Div, Mul, Pow, Sign, Sqrt, Sub
 from edgewise_trainer.autodiff.shapes import scalar
+from edgewise_trainer.schedules import Rate
 
 Slots = Mapping[str, Value]
 
@@ -38,8 +39,8 @@ class Optimizer(Protocol):
     """How parameters follow their gradients."""
 
     @property
-    def lr(self) -> float:
-        """Learning rate that schedules start from."""
+    def lr(self) -> Rate:
+        """Learning rate, or a schedule of it."""
 
     @property
     def slots(self) -> tuple[str, ...]:
@@ -56,13 +57,13 @@ class SGD:
     """Stochastic gradient descent.
 
     Attributes:
-        lr: Learning rate.
+        lr: Learning rate, or a schedule of it.
         momentum: Part of the last step that goes on.
         nesterov: Whether the gradient is that ahead of the momentum.
         weight_decay: Times the parameter, added to its gradient.
     """
 
-    lr: float
+    lr: Rate
     momentum: float = 0.0
     nesterov: bool = False
     weight_decay: float = 0.0
@@ -97,13 +98,13 @@ class Adam:
     """Adam (Kingma and Ba, 2015); the decay is added to the gradient.
 
     Attributes:
-        lr: Learning rate.
+        lr: Learning rate, or a schedule of it.
         betas: How much of the running means of gradient and square stays at each step.
         eps: Added to the root of the square.
         weight_decay: Times the parameter, added to its gradient.
     """
 
-    lr: float = 1e-3
+    lr: Rate = 1e-3
     betas: tuple[float, float] = (0.9, 0.999)
     eps: float = 1e-8
     weight_decay: float = 0.0
@@ -130,13 +131,13 @@ class AdamW:
     """Adam with decoupled weight decay (Loshchilov and Hutter, 2019).
 
     Attributes:
-        lr: Learning rate.
+        lr: Learning rate, or a schedule of it.
         betas: How much of the running means of gradient and square stays at each step.
         eps: Added to the root of the square.
         weight_decay: Part of the parameter that a step of rate 1 takes away.
     """
 
-    lr: float = 1e-3
+    lr: Rate = 1e-3
     betas: tuple[float, float] = (0.9, 0.999)
     eps: float = 1e-8
     weight_decay: float = 0.01
@@ -166,14 +167,14 @@ class RMSprop:
     """Steps divided by the root of the running mean square (Tieleman, Hinton, 2012).
 
     Attributes:
-        lr: Learning rate.
+        lr: Learning rate, or a schedule of it.
         alpha: How much of the running mean stays at each step.
         eps: Added to the root.
         weight_decay: Times the parameter, added to its gradient.
         momentum: Part of the last step that goes on.
     """
 
-    lr: float = 1e-2
+    lr: Rate = 1e-2
     alpha: float = 0.99
     eps: float = 1e-8
     weight_decay: float = 0.0
@@ -208,12 +209,12 @@ class Adagrad:
     """Steps divided by the root of the sum of squares (Duchi et al., 2011).
 
     Attributes:
-        lr: Learning rate.
+        lr: Learning rate, or a schedule of it.
         eps: Added to the root.
         weight_decay: Times the parameter, added to its gradient.
     """
 
-    lr: float = 1e-2
+    lr: Rate = 1e-2
     eps: float = 1e-10
     weight_decay: float = 0.0
 
@@ -240,12 +241,12 @@ class Lion:
     """Steps of one size, by the sign of a mean (Chen et al., 2023).
 
     Attributes:
-        lr: Learning rate.
+        lr: Learning rate, or a schedule of it.
         betas: How much of the mean counts in a step, and how much of it stays.
         weight_decay: Part of the parameter that a step of rate 1 takes away.
     """
 
-    lr: float = 1e-4
+    lr: Rate = 1e-4
     betas: tuple[float, float] = (0.9, 0.99)
     weight_decay: float = 0.0
 
@@ -314,8 +315,8 @@ def _moved(parameter: Value, step: Value, rate: Value) -> Value:
     return Sub()(parameter, Mul()(step, rate))
 
 
-def _check(rate: float, decay: float) -> None:
-    if not rate >= 0.0:
+def _check(rate: Rate, decay: float) -> None:
+    if not callable(rate) and not rate >= 0.0:
         raise ConfigError(f"lr={rate!r}: want a number from 0 on")
     if not decay >= 0.0:
         raise ConfigError(f"weight_decay={decay!r}: want a number from 0 on")

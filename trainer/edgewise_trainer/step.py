@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -17,9 +17,10 @@ from edgewise.ir.graph import (
     variable_value,
 )
 from edgewise.ir.module import Module, Role, VariableInfo
+from edgewise.ir.op import Array
 from edgewise.types import DType, TensorType
 from edgewise_trainer.autodiff import backward
-from edgewise_trainer.form import trainable_form
+from edgewise_trainer.form import PREPARE, trainable_form
 from edgewise_trainer.losses import Loss
 from edgewise_trainer.optimizers import Clock, Optimizer
 
@@ -84,6 +85,37 @@ def scalar_loss(
     if value.type.shape != () or not value.type.dtype.is_float:
         raise ConfigError(f"the loss gives {value.type}; want one real number")
     return value
+
+
+def step_module(module: Module, step: Step, states: Mapping[str, Array]) -> Module:
+    """A module that holds the step, and of what is derived only that which it reads.
+
+    Args:
+        module: The model.
+        step: Its training step.
+        states: What the optimizer remembers; zeros where one is missing.
+    """
+    functions = {TRAIN_STEP: step.graph}
+    read = _read(step.graph)
+    variables = {key: info for key, info in module.variables.items() if key in read}
+    for info in step.states:
+        array = states.get(info.key)
+        variables[info.key] = VariableInfo(info.key, info.type, info.role, array)
+    prepare = module.functions.get(PREPARE)
+    kept = (
+        {}
+        if prepare is None
+        else {key: value for key, value in prepare.updates.items() if key in read}
+    )
+    if kept:
+        functions[PREPARE] = Graph((), (), (), kept)
+        behind = _read(functions[PREPARE])
+        variables |= {key: module.variables[key] for key in behind}
+    return Module(functions, variables, module.metadata)
+
+
+def _read(graph: Graph) -> set[str]:
+    return {node.op.key for node in graph.nodes() if isinstance(node.op, Variable)}
 
 
 def _places(graph: Graph, trained: Sequence[str]) -> dict[str, Value]:

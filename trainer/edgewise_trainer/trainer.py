@@ -2,26 +2,36 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
+import os
+import time
+from collections.abc import Mapping, Sequence
+from typing import Any, Self
 
 import numpy as np
 
-from edgewise.errors import ShapeError
-from edgewise.ir.graph import Graph, Variable
+from edgewise.errors import CheckpointError, ConfigError, DTypeError, ShapeError
 from edgewise.ir.module import Module, VariableInfo
 from edgewise.ir.op import Array
 from edgewise.model import Model
 from edgewise.runtime.config import SessionConfig
 from edgewise.runtime.session import Session
-from edgewise_trainer import losses
-from edgewise_trainer.form import PREPARE
+from edgewise_trainer import checkpoint, losses
+from edgewise_trainer.data import Data, Inputs, batches
+from edgewise_trainer.evaluation import evaluated
+from edgewise_trainer.history import Callback, Epoch, History, Progress
 from edgewise_trainer.losses import Loss
 from edgewise_trainer.optimizers import SGD, Optimizer
+from edgewise_trainer.schedules import rate_at
 from edgewise_trainer.selection import Trainable, selected
-from edgewise_trainer.step import LOSS, RATE, STEP, TARGET, TRAIN_STEP, training_step
-
-Feed = Mapping[str, Array] | Array
+from edgewise_trainer.step import (
+    LOSS,
+    RATE,
+    STEP,
+    TARGET,
+    TRAIN_STEP,
+    step_module,
+    training_step,
+)
 
 
 class Trainer:
@@ -31,16 +41,20 @@ class Trainer:
         model: What to train; stays as it is.
         loss: Name of a loss, or one of ``edgewise_trainer.losses``, or a callable that
             makes a scalar of output and target.
-        optimizer: How parameters follow their gradients.
+        optimizer: How parameters follow their gradients; plain descent at 0.01 if
+            there is none.
         trainable: Which parameters: see ``edgewise_trainer.selection.selected``.
-        threads: Threads of a step.
-        seed: Of what is random.
+        batch_size: What ``fit`` and ``evaluate`` cut data into, if they are not told.
+        threads: Threads of a step; None: as a session has them.
+        seed: Of the order of examples.
 
     Attributes:
         steps: Optimizer steps done.
+        trained: Names of the parameters that are trained.
 
     Raises:
         TrainabilityError: An op between the loss and a parameter has no gradient.
+        ConfigError: There is no such loss, or no parameter fits ``trainable``.
     """
 
     def __init__(
@@ -50,23 +64,24 @@ class Trainer:
         optimizer: Optimizer | None = None,
         trainable: Trainable = "all",
         *,
+        batch_size: int | None = None,
         threads: int | None = None,
         seed: int = 0,
     ) -> None:
-        self._model, self._seed = model, seed
+        self._model, self._seed, self._trainable = model, seed, trainable
+        self._batch_size = batch_size or 32
         self._loss = losses.named(loss) if isinstance(loss, str) else loss
         self._optimizer = optimizer or SGD(1e-2)
+        self._config = SessionConfig(threads=threads)
         self.trained = selected(model.module, trainable)
-        step = training_step(model.module, self.trained, self._loss, self._optimizer)
-        self._session = Session(
-            Model(_module(model.module, step.graph, step.states)),
-            SessionConfig(threads=threads),
-            function=TRAIN_STEP,
+        self._step = training_step(
+            model.module, self.trained, self._loss, self._optimizer
         )
+        self._session = self._opened(model.module, {})
         self._inputs = tuple(info.name for info in model.inputs)
-        self.steps = 0
+        self.steps, self._epoch, self._batch = 0, 0, 0
 
-    def step(self, inputs: Feed, target: Array) -> float:
+    def step(self, inputs: Inputs, target: Array) -> float:
         """One step of the optimizer.
 
         Args:
@@ -77,31 +92,168 @@ class Trainer:
         Returns:
             The loss before the step.
         """
-        feed = dict(self._named(inputs))
-        feed[TARGET] = _as(target, self._session.inputs[len(self._inputs)].dtype.numpy)
-        feed[RATE] = np.asarray(self._optimizer.lr, np.float32)
+        feed: dict[str, Any] = dict(self._named(inputs))
+        kind = self._session.inputs[len(self._inputs)].dtype.numpy
+        feed[TARGET] = as_target(target, kind)
+        rate = rate_at(self._optimizer.lr, self.steps)
+        feed[RATE] = np.asarray(rate, np.float32)
         feed[STEP] = np.asarray(self.steps + 1, np.float64)
         loss = self._session.run(feed)[LOSS]
         self.steps += 1
         return float(loss)
 
+    def fit(
+        self,
+        data: Data,
+        epochs: int = 1,
+        batch_size: int | None = None,
+        validation: Data | None = None,
+        callbacks: Sequence[Callback] = (),
+    ) -> History:
+        """Train for some passes over the data.
+
+        Args:
+            data: (inputs, targets) of all examples, shuffled anew for each pass by the
+                trainer's seed; or an iterable of batches, which come as they are.
+            epochs: Passes.
+            batch_size: Examples of a step.
+            validation: What is evaluated behind each pass.
+            callbacks: See every step and every pass; one that gives True ends it.
+
+        A trainer that was resumed within a pass goes on where it was.
+        """
+        done: list[Epoch] = []
+        size = batch_size or self._batch_size
+        for _ in range(epochs):
+            epoch, stopped = self._pass(data, size, callbacks, validation)
+            done.append(epoch)
+            if _told(callbacks, epoch) or stopped:
+                break
+        return History(tuple(done))
+
+    def _pass(
+        self,
+        data: Data,
+        size: int,
+        callbacks: Sequence[Callback],
+        validation: Data | None,
+    ) -> tuple[Epoch, bool]:
+        start, total, count, stopped = time.monotonic(), 0.0, 0, False
+        number = self._epoch + 1
+        order = np.random.default_rng((self._seed, number))
+        for inputs, target in batches(data, size, order, self._batch):
+            loss = self.step(inputs, target)
+            self._batch += 1
+            total, count = total + loss, count + 1
+            event = Progress(epoch=number, step=self.steps, loss=loss)
+            if _told(callbacks, event):
+                stopped = True
+                break
+        if not stopped:
+            self._epoch, self._batch = number, 0
+        found = {} if validation is None else self.evaluate(validation)
+        mean = total / count if count else float("nan")
+        seconds = time.monotonic() - start
+        epoch = Epoch(number=number, loss=mean, seconds=seconds, validation=found)
+        return epoch, stopped
+
+    def evaluate(self, data: Data, batch_size: int | None = None) -> dict[str, float]:
+        """Mean loss over data, and accuracy where targets are classes.
+
+        The model runs as it will when it is exported: by its running statistics.
+        """
+        size = batch_size or self._batch_size
+        cut = batches(data, size, None)
+        named = ((self._named(inputs), target) for inputs, target in cut)
+        return evaluated(self.export(), self._loss, named, self._config)
+
     def parameters(self) -> dict[str, Array]:
         """All parameters under their names and in the shapes of the source model."""
         return self.export().parameters()
 
+    def set_parameters(self, values: Mapping[str, Array]) -> None:
+        """Give parameters new values; what the optimizer remembers stays.
+
+        Raises:
+            ConfigError: There is no such parameter.
+            ShapeError: An array has another shape.
+        """
+        module = self.export().module
+        variables = dict(module.variables)
+        for key, value in values.items():
+            variables[key] = replaced(variables.get(key), key, value)
+        self._renew(Module(module.functions, variables, module.metadata))
+
     def export(self) -> Model:
         """The model as it is now, to run or to save."""
-        module = self._model.module
-        live = self._session.variables
+        module, live = self._model.module, self._session.variables
         variables = {
-            key: _with(info, live[key].copy())
+            key: with_array(info, live[key].copy())
             if key in live and info.initial is not None
             else info
             for key, info in module.variables.items()
         }
         return Model(Module(module.functions, variables, module.metadata))
 
-    def _named(self, inputs: Feed) -> Mapping[str, Array]:
+    def save_checkpoint(self, path: str | os.PathLike[str]) -> None:
+        """Write all that ``resume`` needs: whole, or not at all.
+
+        Raises:
+            CheckpointError: It cannot be written, or holds a loss or an optimizer of
+                your own.
+        """
+        facts = {
+            "optimizer": self._optimizer,
+            "loss": self._loss,
+            "trainable": self._trainable,
+            "batch_size": self._batch_size,
+            "seed": self._seed,
+            "steps": self.steps,
+            "epoch": self._epoch,
+            "batch": self._batch,
+        }
+        live = self._session.variables
+        states = {info.key: live[info.key].copy() for info in self._step.states}
+        checkpoint.save(path, self.export(), states, facts)
+
+    @classmethod
+    def resume(
+        cls, path: str | os.PathLike[str], *, threads: int | None = None
+    ) -> Self:
+        """The trainer of a checkpoint; it goes on bit for bit.
+
+        Raises:
+            CheckpointError: The file is damaged, or is no checkpoint.
+        """
+        model, states, facts = checkpoint.load(path)
+        try:
+            trainer = cls(
+                model,
+                facts["loss"],
+                facts["optimizer"],
+                facts["trainable"],
+                batch_size=facts["batch_size"],
+                threads=threads,
+                seed=facts["seed"],
+            )
+            trainer.steps, trainer._epoch = facts["steps"], facts["epoch"]
+            trainer._batch = facts["batch"]
+        except KeyError as error:
+            raise CheckpointError(f"{path}: the trainer wrote no {error}") from error
+        trainer._session = trainer._opened(model.module, states)
+        return trainer
+
+    def _renew(self, module: Module) -> None:
+        live = self._session.variables
+        states = {info.key: live[info.key] for info in self._step.states}
+        self._model = Model(module)
+        self._session = self._opened(module, states)
+
+    def _opened(self, module: Module, states: Mapping[str, Array]) -> Session:
+        found = Model(step_module(module, self._step, states))
+        return Session(found, self._config, function=TRAIN_STEP)
+
+    def _named(self, inputs: Inputs) -> Mapping[str, Array]:
         if isinstance(inputs, Mapping):
             return inputs
         if len(self._inputs) != 1:
@@ -109,37 +261,35 @@ class Trainer:
         return {self._inputs[0]: inputs}
 
 
-def _module(module: Module, graph: Graph, states: tuple[VariableInfo, ...]) -> Module:
-    """The step, and of what is derived only that which it reads."""
-    read = {node.op.key for node in graph.nodes() if isinstance(node.op, Variable)}
-    functions = {TRAIN_STEP: graph}
-    variables = {key: info for key, info in module.variables.items() if key in read} | {
-        info.key: info for info in states
-    }
-    prepare = module.functions.get(PREPARE)
-    if prepare is not None:
-        kept = {key: value for key, value in prepare.updates.items() if key in read}
-        if kept:
-            functions[PREPARE] = Graph((), (), (), kept)
-            variables |= _behind(functions[PREPARE], module)
-    return Module(functions, variables, module.metadata)
+def _told(callbacks: Sequence[Callback], event: Progress | Epoch) -> bool:
+    """Tell all, and whether one of them wants to end."""
+    answers = [callback(event) for callback in callbacks]
+    return any(answer is True for answer in answers)
 
 
-def _behind(graph: Graph, module: Module) -> dict[str, VariableInfo]:
-    keys = [node.op.key for node in graph.nodes() if isinstance(node.op, Variable)]
-    return {key: module.variables[key] for key in keys}
+def with_array(info: VariableInfo, array: Array) -> VariableInfo:
+    """The variable with another array, stored as it is."""
+    packing, logical = info.packing, info.logical
+    return VariableInfo(info.key, info.type, info.role, array, logical, packing)
 
 
-def _with(info: VariableInfo, array: Array) -> VariableInfo:
-    return VariableInfo(
-        info.key, info.type, info.role, array, info.logical, info.packing
-    )
+def replaced(info: VariableInfo | None, key: str, value: Array) -> VariableInfo:
+    """The variable with another logical array."""
+    if info is None:
+        raise ConfigError(f"the model has no parameter {key!r}")
+    array = np.asarray(value, info.logical.dtype.numpy)
+    if array.shape != info.logical.dims:
+        got = list(array.shape)
+        raise ShapeError(f"parameter {key!r}: got {got}; want {info.logical}")
+    if info.packing is not None:
+        array = np.asarray(info.packing.reference(array))
+    return with_array(info, np.ascontiguousarray(array))
 
 
-def _as(target: object, dtype: np.dtype[Any]) -> Array:
+def as_target(target: object, dtype: np.dtype[Any]) -> Array:
+    """A target of the type that a loss wants: whole for whole, real for real."""
     array = np.asarray(target)
-    if array.dtype.kind in "iu" and dtype.kind == "i":
-        return array.astype(dtype, copy=False)
-    if array.dtype.kind == "f" and dtype.kind == "f":
-        return array.astype(dtype, copy=False)
-    raise ShapeError(f"target: got {array.dtype}; want {dtype}")
+    kinds = {"i": "iu", "f": "f"}.get(dtype.kind, dtype.kind)
+    if array.dtype.kind not in kinds:
+        raise DTypeError(f"target: got {array.dtype}; want {dtype}")
+    return array.astype(dtype, copy=False)

@@ -1,0 +1,111 @@
+"""Checkpoints: one ``.ew`` file with model, optimizer and the place in the data."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import os
+from collections.abc import Mapping
+from typing import Any
+
+from edgewise.errors import CheckpointError, EdgewiseError
+from edgewise.ir.module import Module, Role, VariableInfo
+from edgewise.ir.op import Array
+from edgewise.model import Model
+from edgewise.types import DType, TensorType
+from edgewise_trainer import losses, optimizers, schedules
+
+KEY = "edgewise.trainer"
+VERSION = 1
+_KINDS = {
+    cls.__name__: cls
+    for module in (losses, optimizers, schedules)
+    for cls in vars(module).values()
+    if isinstance(cls, type) and dataclasses.is_dataclass(cls)
+}
+
+
+def save(
+    path: str | os.PathLike[str],
+    model: Model,
+    states: Mapping[str, Array],
+    facts: Mapping[str, Any],
+) -> None:
+    """Write a checkpoint: whole, or not at all.
+
+    Raises:
+        CheckpointError: It cannot be written, or something has no text form.
+    """
+    module = model.module
+    variables = dict(module.variables)
+    for key, array in states.items():
+        info = VariableInfo(key, _type(array), Role.STATE, array)
+        variables[key] = info
+    text = json.dumps({"version": VERSION, **facts}, default=_described)
+    metadata = {**module.metadata, KEY: text}
+    try:
+        Model(Module(module.functions, variables, metadata)).save(path)
+    except EdgewiseError as error:
+        raise CheckpointError(f"{path}: no checkpoint was written: {error}") from error
+
+
+def load(
+    path: str | os.PathLike[str],
+) -> tuple[Model, dict[str, Array], dict[str, Any]]:
+    """Model, states and facts of a checkpoint.
+
+    Raises:
+        CheckpointError: The file is damaged, is no checkpoint, or is too new.
+    """
+    try:
+        model = Model.load(path)
+    except EdgewiseError as error:
+        raise CheckpointError(f"{path}: no checkpoint can be read: {error}") from error
+    module = model.module
+    facts = _facts(path, module.metadata.get(KEY))
+    states = {
+        key: info.initial
+        for key, info in module.variables.items()
+        if info.role is Role.STATE and info.initial is not None
+    }
+    kept = {k: v for k, v in module.variables.items() if k not in states}
+    metadata = {k: v for k, v in module.metadata.items() if k != KEY}
+    return Model(Module(module.functions, kept, metadata)), states, facts
+
+
+def _facts(path: str | os.PathLike[str], text: str | None) -> dict[str, Any]:
+    if text is None:
+        raise CheckpointError(f"{path}: a model, but no checkpoint of a trainer")
+    try:
+        facts = json.loads(text, object_hook=_made)
+    except (ValueError, TypeError, RecursionError) as error:
+        raise CheckpointError(f"{path}: what the trainer wrote: {error}") from error
+    if not isinstance(facts, dict) or facts.get("version") != VERSION:
+        raise CheckpointError(f"{path}: want a checkpoint of version {VERSION}")
+    return facts
+
+
+def _described(value: object) -> dict[str, Any]:
+    """An optimizer, loss or schedule as its name and fields."""
+    kind = type(value).__name__
+    if _KINDS.get(kind) is not type(value):
+        raise CheckpointError(
+            f"a checkpoint cannot hold a {kind}; it holds optimizers, schedules and "
+            "losses of edgewise_trainer"
+        )
+    fields = dataclasses.fields(value)
+    return {"kind": kind, **{f.name: getattr(value, f.name) for f in fields}}
+
+
+def _made(found: dict[str, Any]) -> Any:
+    kind = found.pop("kind", None)
+    if kind is None:
+        return found
+    if kind not in _KINDS:
+        raise ValueError(f"there is no {kind}")
+    named = {k: tuple(v) if isinstance(v, list) else v for k, v in found.items()}
+    return _KINDS[kind](**named)
+
+
+def _type(array: Array) -> TensorType:
+    return TensorType(DType.of(array.dtype), array.shape)

@@ -1,0 +1,84 @@
+"""Batches out of what users have: arrays, or anything that gives batches."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any, TypeAlias, cast
+
+import numpy as np
+
+from edgewise.errors import ConfigError, ShapeError
+from edgewise.ir.op import Array
+
+Inputs: TypeAlias = "Array | Mapping[str, Array]"
+Batch: TypeAlias = "tuple[Inputs, Array]"
+# (inputs, targets) of all examples; or batches, which need not fit into memory.
+Data: TypeAlias = "tuple[Inputs, Array] | Iterable[Batch]"
+
+
+def batches(
+    data: Data, size: int, order: np.random.Generator | None, first: int = 0
+) -> Iterator[Batch]:
+    """The batches of one pass.
+
+    Args:
+        data: Inputs and targets of all examples, or an iterable of batches, which
+            comes as it is.
+        size: Examples of a batch; the last has what is left.
+        order: Shuffles examples; ``None``: as they lie.
+        first: Batches to pass over, as those were trained before.
+
+    Raises:
+        ShapeError: Inputs and targets differ in number, or there are none.
+    """
+    if isinstance(data, tuple) and len(data) == 2:
+        inputs, targets = cast("Batch", data)
+        yield from _cut(inputs, np.asarray(targets), size, order, first)
+        return
+    if not isinstance(data, Iterable):
+        raise ConfigError(
+            f"data: got {type(data).__name__}; want (inputs, targets) or batches"
+        )
+    for number, batch in enumerate(data):
+        if not isinstance(batch, tuple) or len(batch) != 2:
+            raise ConfigError(f"batch {number}: want a pair of inputs and targets")
+        if number >= first:
+            yield batch
+
+
+def examples(targets: object) -> int:
+    """How many examples a batch has."""
+    return max(len(np.atleast_1d(np.asarray(targets))), 1)
+
+
+def _cut(
+    inputs: Inputs,
+    targets: Array,
+    size: int,
+    order: np.random.Generator | None,
+    first: int,
+) -> Iterator[Batch]:
+    count = _count(inputs, targets)
+    places = np.arange(count) if order is None else order.permutation(count)
+    for start in range(first * size, count, size):
+        chosen = places[start : start + size]
+        yield _taken(inputs, chosen), targets[chosen]
+
+
+def _count(inputs: Inputs, targets: Array) -> int:
+    arrays: dict[str, Any] = (
+        dict(inputs) if isinstance(inputs, Mapping) else {"inputs": inputs}
+    )
+    count = len(targets) if targets.ndim else 0
+    for name, array in arrays.items():
+        if len(np.atleast_1d(array)) != count:
+            raise ShapeError(f"{name}: got {len(array)} examples; want {count} targets")
+    if not count:
+        raise ShapeError("data: got no examples")
+    return count
+
+
+def _taken(inputs: Inputs, chosen: Array) -> Inputs:
+    if isinstance(inputs, Mapping):
+        return {name: np.asarray(array)[chosen] for name, array in inputs.items()}
+    return np.asarray(inputs)[chosen]
