@@ -122,7 +122,43 @@ def sliced_twice(x: Value, inner: Value, outer: Value) -> Value | None:
     return Slice(tuple(starts), second.sizes, steps)(x)
 
 
+@rule(a(Concat, ..., name="root"))
+def rejoined(root: Value) -> Value | None:
+    """Neighbouring slices of one value, side by side again, are one slice."""
+    op = root.op
+    if not isinstance(op, Concat):
+        return None
+    joined: list[Value] = []
+    for value in root.node.inputs:
+        if value is None:
+            return None
+        both = _together(joined[-1], value, op.axis) if joined else None
+        if both is None:
+            joined.append(value)
+        else:
+            joined[-1] = both
+    return op(*joined) if len(joined) < len(root.node.inputs) else None
+
+
+def _together(left: Value, right: Value, axis: int) -> Value | None:
+    """Two slices of one value as one, where the second goes on behind the first."""
+    a, b, source = left.op, right.op, left.node.inputs[:1]
+    if not isinstance(a, Slice) or not isinstance(b, Slice):
+        return None
+    if source != right.node.inputs[:1] or source[0] is None:
+        return None
+    starts, sizes = list(a.starts), list(a.sizes)
+    starts[axis], sizes[axis] = a.starts[axis] + a.sizes[axis], b.sizes[axis]
+    if (tuple(starts), tuple(sizes)) != (b.starts, b.sizes):
+        return None
+    if {*a.steps, *b.steps} != {1}:
+        return None
+    sizes[axis] += a.sizes[axis]
+    return Slice(a.starts, tuple(sizes), a.steps)(source[0])
+
+
 RULES = (
+    rejoined,
     neutral,
     unchanged,
     still,

@@ -141,3 +141,27 @@ def test_a_slice_of_a_slice_is_one(t: Any) -> None:
     inner = Slice((9, 1), (4, 5), (-2, 1))(t.x(10, 8))
     value = Slice((1, 0), (2, 3), (2, 2))(inner)
     assert t.ops(t.rewritten(RULES, value)) == {"slice": 1}
+
+
+def part(x: Value, first: int, count: int) -> Value:
+    return Slice((0, first), (3, count), (1, 1))(x)
+
+
+def test_slices_side_by_side_again_are_what_they_were_cut_from(t: Any) -> None:
+    x = t.x(3, 8)
+    y = Neg()(x)
+    value = Concat(1)(part(x, 0, 5), part(x, 5, 3), y)
+    assert t.ops(t.rewritten(RULES, value)) == {"concat": 1, "neg": 1}
+    whole = Concat(1)(part(x, 0, 5), part(x, 5, 3))
+    assert not t.ops(t.rewritten(RULES, whole))
+    inner = Concat(1)(part(x, 1, 4), part(x, 5, 2))
+    assert t.ops(t.rewritten(RULES, inner)) == {"slice": 1}
+
+
+@pytest.mark.parametrize("second", [(0, 5), (6, 2), (4, 3)])
+def test_slices_that_do_not_meet_stay(second: tuple[int, int], t: Any) -> None:
+    x = t.x(3, 8)
+    value = Concat(1)(part(x, 0, 5), part(x, *second))
+    assert t.ops(t.rewritten(RULES, value)) == {"concat": 1, "slice": 2}
+    turned = Concat(0)(part(x, 0, 4), part(x, 4, 4))
+    assert t.ops(t.rewritten(RULES, turned)) == {"concat": 1, "slice": 2}
