@@ -35,9 +35,16 @@ def agree(kernels: Any, op: Op, *inputs: Array | None, k: int) -> Array:
     return whole
 
 
-@pytest.mark.parametrize("rows", [1, 2, 5, 6, 7, 95, 96, 97, 203])
+@pytest.mark.parametrize("rows", [*range(1, 21), 49, 64, 95, 96, 97, 203])
 def test_every_number_of_rows(kernels: Any, rows: int) -> None:
     agree(kernels, Linear(35), f32(rows, 19), panels(19, 35), k=19)
+
+
+@pytest.mark.parametrize("rows", [7, 13, 19, 49, 96, 100])
+@pytest.mark.parametrize("k", [191, 208, 400, 515])
+def test_rows_of_long_reductions(kernels: Any, rows: int, k: int) -> None:
+    inputs = f32(rows, k), panels(k, 40), f32(40), f32(40, seed=2), f32(rows, 40)
+    agree(kernels, Linear(40, "relu"), *inputs, k=k)
 
 
 @pytest.mark.parametrize("columns", [*range(1, 18), 31, 63, 64, 65, 81])
@@ -151,6 +158,14 @@ def test_a_large_image_is_cut_into_blocks_of_pixels(kernels: Any) -> None:
     window = {"kernel": (3, 3), "pads": (1, 1, 1, 1), "strides": (2, 2)}
     convolve(kernels, (1, 60, 58, 3), 40, **window)
     convolve(kernels, (1, 20, 18, 130), 70, **window)
+
+
+@pytest.mark.parametrize("width", [4, 5, 7, 8, 9, 11, 13])
+def test_tiles_of_five_and_six_pixels_along_an_image(kernels: Any, width: int) -> None:
+    window = {"kernel": (3, 3), "pads": (1, 1, 1, 1)}
+    for channels in (4, 70, 200):
+        convolve(kernels, (1, 7, width, channels), 20, **window)
+    convolve(kernels, (2, 9, 2 * width, 5), 17, kernel=(3, 3), strides=(2, 2))
 
 
 def test_what_is_not_a_number_reaches_only_the_windows_over_it(kernels: Any) -> None:

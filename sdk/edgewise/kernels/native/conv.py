@@ -1,8 +1,8 @@
 """Convolutions over channels-last images: no copy of the image is made.
 
-Six pixels of the output are a tile.  For each the table of a task holds where the
-image pixel below each tap lies, or a row of zeros beyond the border; so strides,
-dilations and padding cost nothing in the inner loops.
+Six pixels of the output, or five, are a tile.  For each pixel the table of a task holds
+where the image pixel below each tap lies, or a row of zeros beyond the border; so
+strides, dilations and padding cost nothing in the inner loops.
 """
 
 from __future__ import annotations
@@ -13,10 +13,12 @@ from edgewise.kernels.native.epilogue import (
 )
 from edgewise.kernels.native.memory import store
 from edgewise.kernels.native.product import (
+    FEWEST,
     HEADS,
     LANES,
     ROWS,
     TABLE,
+    evenly,
     multiply,
 )
 from edgewise.kernels.native.vector import splat
@@ -65,20 +67,24 @@ def _fill_table(args, scratch, pixel, rows, channel, nothing):
     taps_x, splits = args[KERNEL_X], args[SPLITS]
     size = ROWS * args[KERNEL_Y] * taps_x
     heads = i64(scratch + HEADS)
-    step = 4 * ROWS * args[STRIDE_X] * args[CHANNELS]
-    before = -1
-    for tile in range(0, rows, ROWS):
-        table = scratch + TABLE + 8 * (tile // ROWS) * size
-        image, y, x = _place(args, pixel + tile)
+    step = 4 * args[STRIDE_X] * args[CHANNELS]
+    tiles, whole, longer = evenly(rows)
+    before, start, these = -1, 0, 0
+    for tile in range(tiles):
+        table = scratch + TABLE + 8 * tile * size
+        start, moved = start + these, these
+        these = whole + 1 if tile < longer else whole
+        image, y, x = _place(args, pixel + start)
         line = image * args[OUT_HEIGHT] + y
-        inside = tile + ROWS <= rows and _is_inside(args, x, y)
+        read = max(these, FEWEST)
+        inside = start + read <= rows and _is_inside(args, x, y, read)
         together = splits > 1 and inside
-        heads[tile // ROWS] = 1 if together else splits
+        heads[tile] = 1 if together else splits
         if inside and line == before:
-            _move_on(table - 8 * size, table, size, step)
+            _move_on(table - 8 * size, table, size, step * moved)
         else:
             for i in range(ROWS):
-                place = _place(args, pixel + min(tile + i, rows - 1))
+                place = _place(args, pixel + min(start + i, rows - 1))
                 seen = 1 if together else taps_x
                 _fill_column(args, i64(table), i, place, seen, channel, nothing)
         before = line if inside else -1
@@ -92,14 +98,14 @@ def _place(args, pixel):
 
 
 @helper
-def _is_inside(args, x, y):
-    """Whether all taps of six pixels from (x, y) on lie in the image, in one row."""
+def _is_inside(args, x, y, count):
+    """Whether all taps of pixels from (x, y) on lie in the image, in one row."""
     left = x * args[STRIDE_X] - args[LEFT]
-    right = (x + ROWS - 1) * args[STRIDE_X] - args[LEFT]
+    right = (x + count - 1) * args[STRIDE_X] - args[LEFT]
     right += (args[KERNEL_X] - 1) * args[DILATION_X]
     top = y * args[STRIDE_Y] - args[TOP]
     bottom = top + (args[KERNEL_Y] - 1) * args[DILATION_Y]
-    across = left >= 0 and right < args[WIDTH] and x + ROWS <= args[OUT_WIDTH]
+    across = left >= 0 and right < args[WIDTH] and x + count <= args[OUT_WIDTH]
     return across and top >= 0 and bottom < args[HEIGHT]
 
 
@@ -144,7 +150,8 @@ def conv_f32(args, begin, end, worker):
         part = task // chunks
         group, row = part % groups, part // groups * args[BLOCK]
         rows = min(args[BLOCK], args[PIXELS] - row)
-        if filled != part:
+        fresh = filled != part
+        if fresh:
             nothing = scratch + args[ZEROS]
             _fill_table(args, scratch, row, rows, group * inputs, nothing)
             filled = part
@@ -152,7 +159,8 @@ def conv_f32(args, begin, end, worker):
         last = min(first + args[CHUNK], count)
         panels = args[WEIGHT] + 64 * k * count * group
         place = (panels, group * outputs)
-        multiply(args, 0, scratch, row, rows, (k, line, splits), first, last, place)
+        shape = (k, line, splits)
+        multiply(args, 0, scratch, row, rows, shape, first, last, place, fresh)
     return OK
 
 

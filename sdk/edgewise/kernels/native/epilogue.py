@@ -101,45 +101,52 @@ def is_plain(args, at, row, rows):
     return args[at + 7] <= CLIP and row + rows <= args[at + 6]
 
 
-@helper
-def _store_row(y, total, scale, shift, low, high):
-    store(y, at_most(at_least(fma(total, scale, shift), low), high))
+def _make_rows(rows: int):
+    """Store so many whole rows one below the other, without or with a residual."""
+    if rows == 0:
+
+        @helper
+        def nothing(y, x, step, sums, ending):
+            return
+
+        return nothing, nothing
+    plain_before, plus_before = _make_rows(rows - 1)
+    row = rows - 1
+
+    @helper
+    def plain(y, x, step, sums, ending):
+        plain_before(y, x, step, sums, ending)
+        scale, shift, low, high = ending
+        total = fma(sums[row], scale, shift)
+        store(y + row * step, at_most(at_least(total, low), high))
+
+    @helper
+    def plus(y, x, step, sums, ending):
+        plus_before(y, x, step, sums, ending)
+        scale, shift, low, high = ending
+        total = fma(sums[row], scale, shift) + load(x + row * step)
+        store(y + row * step, at_most(at_least(total, low), high))
+
+    return plain, plus
 
 
-@helper
-def _store_row_plus(y, x, total, scale, shift, low, high):
-    total = fma(total, scale, shift) + load(x)
-    store(y, at_most(at_least(total, low), high))
-
-
-@helper
-def store_rows(args, at, row, column, sums, ending):
-    """Store six whole rows of sums that are plain.
+def make_store_rows(rows: int):
+    """``store_rows(args, at, row, column, sums, ending)``: whole rows that are plain.
 
     ``ending`` is (scale, shift, lower bound, upper bound).
     """
-    scale, shift, low, high = ending
-    step = 4 * args[at + 1]
-    start = row * step + 4 * column
-    y, x = args[at] + start, args[at + 5] + start
-    if args[at + 5] == 0:
-        _store_row(y, sums[0], scale, shift, low, high)
-        _store_row(y + step, sums[1], scale, shift, low, high)
-        _store_row(y + 2 * step, sums[2], scale, shift, low, high)
-        _store_row(y + 3 * step, sums[3], scale, shift, low, high)
-        _store_row(y + 4 * step, sums[4], scale, shift, low, high)
-        _store_row(y + 5 * step, sums[5], scale, shift, low, high)
-    else:
-        _store_row_plus(y, x, sums[0], scale, shift, low, high)
-        y, x = y + step, x + step
-        _store_row_plus(y, x, sums[1], scale, shift, low, high)
-        y, x = y + step, x + step
-        _store_row_plus(y, x, sums[2], scale, shift, low, high)
-        y, x = y + step, x + step
-        _store_row_plus(y, x, sums[3], scale, shift, low, high)
-        y, x = y + step, x + step
-        _store_row_plus(y, x, sums[4], scale, shift, low, high)
-        _store_row_plus(y + step, x + step, sums[5], scale, shift, low, high)
+    plain, plus = _make_rows(rows)
+
+    @helper
+    def store_rows(args, at, row, column, sums, ending):
+        step = 4 * args[at + 1]
+        start = row * step + 4 * column
+        if args[at + 5] == 0:
+            plain(args[at] + start, 0, step, sums, ending)
+        else:
+            plus(args[at] + start, args[at + 5] + start, step, sums, ending)
+
+    return store_rows
 
 
 @helper

@@ -12,6 +12,7 @@ from edgewise.kernels.native.product import (
     LANES,
     ROWS,
     TABLE,
+    evenly,
     multiply,
 )
 from edgewise.kernels.native.tile import make_tile, make_zeros
@@ -26,12 +27,14 @@ _wide_zeros, _zero = make_zeros(WIDE), make_zeros(1)
 def _fill_table(scratch, a, stride, rows, lines, line):
     """Addresses of the lines of ``rows`` rows; past the last row, the last again."""
     heads = i64(scratch + HEADS)
-    for tile in range(0, rows, ROWS):
-        heads[tile // ROWS] = 1
+    tiles, whole, longer = evenly(rows)
+    for tile in range(tiles):
+        heads[tile] = 1
+        start = tile * whole + min(tile, longer)
         for number in range(lines):
-            entry = i64(scratch + TABLE + ENTRY * (tile // ROWS * lines + number))
+            entry = i64(scratch + TABLE + ENTRY * (tile * lines + number))
             for i in range(ROWS):
-                row = min(tile + i, rows - 1)
+                row = min(start + i, rows - 1)
                 entry[i] = a + 4 * (row * stride + number * line)
 
 
@@ -87,12 +90,13 @@ def product_f32(args, begin, end, worker):
         if height == 1:
             _one_row(args, at, scratch, target, a, k, first, last, panels)
             continue
-        if filled != part:
+        fresh = filled != part
+        if fresh:
             _fill_table(scratch, a, stride, height, lines, line)
             filled = part
         shape = (k, line, 1)
         group = (panels, 0)
-        multiply(args, at, scratch, target, height, shape, first, last, group)
+        multiply(args, at, scratch, target, height, shape, first, last, group, fresh)
     return OK
 
 

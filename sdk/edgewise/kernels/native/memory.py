@@ -61,14 +61,19 @@ def _store(vector: Vector):
     return store
 
 
+def prefetch_at(builder, address, locality: int = 2):
+    """Ask for the cache line at ``address``; 3 is the nearest cache, 2 the next."""
+    constants = (ir.Constant(I32, value) for value in (0, locality, 1))
+    pointer = builder.inttoptr(address, ir.IntType(8).as_pointer())
+    call_llvm(builder, "llvm.prefetch.p0", ir.VoidType(), pointer, *constants)
+
+
 @intrinsic
 def prefetch(context, address):
     """Ask for a cache line that is read soon; any address will do."""
 
     def generate(cg, builder, _, args):
-        constants = (ir.Constant(I32, value) for value in (0, 2, 1))
-        pointer = builder.inttoptr(args[0], ir.IntType(8).as_pointer())
-        call_llvm(builder, "llvm.prefetch.p0", ir.VoidType(), pointer, *constants)
+        prefetch_at(builder, args[0])
         return cg.get_dummy_value()
 
     return types.void(types.int64), generate

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 from llvmlite import ir
 from numba import types
 from numba.extending import intrinsic
 
-from edgewise.kernels.native.memory import load_at
+from edgewise.kernels.native.memory import load_at, prefetch_at
 from edgewise.kernels.native.vector import (
     F32,
     I64,
@@ -18,6 +20,7 @@ from edgewise.kernels.native.vector import (
 
 PANEL_STEP = 64  # bytes of one reduction index of a panel: 16 lanes
 UNROLL = 4
+CACHE_LINE = 16  # products in a cache line of a row
 
 
 def make_tile(rows: int, panels: int):
@@ -48,11 +51,69 @@ def make_tile(rows: int, panels: int):
     return tile
 
 
+def make_products(rows: int, most: int, fetch: str = ""):
+    """``products(k, entry, b, sums, more)``: as a tile of one panel, with more to do.
+
+    ``entry`` is where the addresses of the rows lie, ``sums`` a tuple of ``most``, of
+    which the first ``rows`` are added to.  ``more`` says what to ask for meanwhile, if
+    ``fetch`` is ``panel``: an address, and bytes from there on a product; or ``rows``:
+    the bytes from these rows to those that come next, and nothing.
+    """
+    sums_type = types.UniTuple(f32x16, most)
+    more_type = types.UniTuple(types.int64, 2)
+    asks = {"panel": _ask_panel, "rows": _ask_rows}
+
+    @intrinsic
+    def products(context, k, entry, b, sums, more):
+        def generate(cg, builder, _, args):
+            k, entry, b, sums, more = args
+            a = [load_at(builder, entry, I64, 8 * row) for row in range(rows)]
+            more = [builder.extract_value(more, i) for i in range(2)]
+            sums = [builder.extract_value(sums, i) for i in range(most)]
+            state, start = sums[:rows], _word(0)
+            if fetch:
+                ask, end = (
+                    partial(asks[fetch], a=a, more=more),
+                    _multiple(builder, k, CACHE_LINE),
+                )
+                state = _loop(cg, builder, (start, end), a, [b], state, CACHE_LINE, ask)
+                start = end
+            for unroll in (UNROLL, 1):
+                end = _multiple(builder, k, unroll)
+                state = _loop(cg, builder, (start, end), a, [b], state, unroll)
+                start = end
+            return cg.make_tuple(builder, sums_type, [*state, *sums[rows:]])
+
+        arguments = (types.int64,) * 3
+        return sums_type(*arguments, sums_type, more_type), generate
+
+    return products
+
+
+def _multiple(builder, k, step: int):
+    """The largest multiple of ``step`` up to ``k``."""
+    return builder.and_(k, _word(-step))
+
+
+def _ask_panel(builder, index, step, a, more):
+    """Fetch what is next, at most two lines for sixteen products."""
+    if step % (CACHE_LINE // 2) == 0:
+        done = builder.mul(builder.add(index, _word(step)), more[1])
+        prefetch_at(builder, builder.add(more[0], done))
+
+
+def _ask_rows(builder, index, step, a, more):
+    """Fetch the same line of each of the next rows."""
+    if step < len(a):
+        row = builder.add(builder.add(a[step], more[0]), builder.mul(index, _word(4)))
+        prefetch_at(builder, row, 3)
+
+
 def _word(value: int) -> ir.Constant:
     return ir.Constant(I64, value)
 
 
-def _loop(context, builder, span, a, b, sums, unroll):
+def _loop(context, builder, span, a, b, sums, unroll, ask=None):
     """Products ``span[0]`` to ``span[1]``, ``unroll`` at a time."""
     before = builder.block
     head, body, done = (
@@ -70,6 +131,8 @@ def _loop(context, builder, span, a, b, sums, unroll):
     builder.position_at_end(body)
     current = list(phis)
     for step in range(unroll):
+        if ask:
+            ask(builder, index, step)
         current = _step(context, builder, index, step, a, b, current)
     index.add_incoming(builder.add(index, _word(unroll)), body)
     for phi, value in zip(phis, current, strict=True):
