@@ -22,6 +22,7 @@ PACKAGE = Path(__file__).parent.parent
 # In a checkout the sources may be newer than the library beside them.
 CHECKOUT = (PACKAGE.parent.parent / "pyproject.toml").exists()
 BUILDER = "edgewise.kernels.native.build"
+NEWS = "kernels: "  # how lines of the builder begin that tell how it goes
 
 Progress = Callable[[str], None]
 
@@ -97,10 +98,26 @@ def _load(level: str, progress: Progress) -> Library:
             if library.abi == wanted:
                 return library
             _logger().debug("%s is of other sources", path)
+    _want_compiler(level, shipped)
     if kept.exists():
         _logger().warning("%s is damaged; building it again", kept)
         kept.unlink()
     return Library(build(level, kept, progress))
+
+
+def _want_compiler(level: str, shipped: Path) -> None:
+    """Raise where no library is of use and none can be made, as on most devices."""
+    from importlib.util import find_spec  # noqa: PLC0415 - few runs come here
+
+    if find_spec("numba"):
+        return
+    state = "is missing" if not shipped.exists() else "is damaged"
+    state = "is of other sources" if is_whole(shipped) else state
+    raise KernelLibraryError(
+        f"no kernels for this processor ({level}): {shipped} {state}, and numba, which"
+        " compiles them, is not installed; install a wheel of edgewise made for"
+        f" {level}, or pip install 'edgewise[build]'"
+    )
 
 
 def is_whole(path: Path) -> bool:
@@ -160,7 +177,8 @@ def _compile(level: str, path: Path, progress: Progress) -> None:
     ) as process:
         for line in process.stderr or ():
             tail = line.strip() or tail
-            progress(tail)
+            if tail.startswith(NEWS):  # what compilers say is not for users
+                progress(tail)
     if process.returncode:
         raise KernelLibraryError(f"the kernel library cannot be built: {tail}")
 

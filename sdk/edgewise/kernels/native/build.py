@@ -58,6 +58,7 @@ def build(level: Level, output: Path, modules: Sequence[str] = ()) -> None:
         KernelLibraryError: The compiler dies, a kernel needs a foreign function, or
             nothing on this machine can link.
     """
+    _want_tools(level)
     names = sorted({"executor", *modules}) if modules else kernel_modules()
     with tempfile.TemporaryDirectory() as folder:
         objects = compile_modules(names, level)
@@ -73,6 +74,16 @@ def build(level: Level, output: Path, modules: Sequence[str] = ()) -> None:
             os.fsync(file.fileno())
         beside.replace(output)
     logger.info("kernels: wrote %s", output)
+
+
+def _want_tools(level: Level) -> None:
+    """Raise for what is not installed before minutes are spent on the rest."""
+    if importlib.util.find_spec("numba") is None:
+        raise KernelLibraryError(
+            "kernels must be compiled, and numba is not installed: "
+            "pip install 'edgewise[build]'"
+        )
+    linker(level.target)
 
 
 def compile_modules(names: Sequence[str], level: Level) -> list[Path]:
@@ -99,11 +110,6 @@ def _compile_all(names: Sequence[str], level: Level):
     """Pairs (name, object) in the order in which they are done."""
     if not names:
         return
-    if importlib.util.find_spec("numba") is None:
-        raise KernelLibraryError(
-            "kernels must be compiled, and numba is not installed: "
-            "pip install 'numba>=0.68,<0.69'"
-        )
     workers = min(PROCESSES, len(names))
     spawn = multiprocessing.get_context("spawn")
     failed: dict[str, BaseException] = {}
@@ -172,7 +178,8 @@ def _link(objects: Sequence[Path], level: Level, output: Path) -> None:
         command, capture_output=True, text=True, check=False
     )
     if done.returncode:
-        raise KernelLibraryError(f"cannot link the kernels: {done.stderr.strip()}")
+        reason = " ".join(done.stderr.split())
+        raise KernelLibraryError(f"cannot link the kernels: {reason}")
 
 
 def main() -> None:
@@ -199,6 +206,11 @@ def main() -> None:
         if given.debug:
             raise
         sys.exit(str(error))
+    except Exception as error:
+        if given.debug:
+            raise
+        what = f"{type(error).__name__}: {' '.join(str(error).split())}"
+        sys.exit(f"{what} (--debug shows where)")
 
 
 if __name__ == "__main__":
