@@ -12,6 +12,7 @@ from edgewise.ir.module import Role, VariableInfo
 
 HEAD = ("op", "name", "output", "params", "MACs")
 UNKNOWN = "-"
+WIDEST = 72  # characters of what a node gives: sizes may take hundreds to tell
 
 
 def summary(
@@ -25,7 +26,7 @@ def summary(
     rows = [HEAD]
     each: Sequence[int | None] = [None] * len(nodes) if macs is None else macs
     for node, work in zip(nodes, each, strict=True):
-        outputs = ", ".join(map(str, node.types))
+        outputs = _short(", ".join(map(str, node.types)))
         parameters = _count(variables[key] for key in _read_by(node))
         rows.append((node.op.name, node.label, outputs, f"{parameters:,}", _text(work)))
     total = _count(variables.values())
@@ -65,6 +66,10 @@ def _count(variables: Iterable[VariableInfo]) -> int:
         for info in variables
         if info.role is Role.PARAMETER
     )
+
+
+def _short(text: str) -> str:
+    return text if len(text) <= WIDEST else f"{text[: WIDEST - 1]}…"
 
 
 def _text(number: int | None) -> str:

@@ -31,6 +31,13 @@ def test_the_command_alone_lists_what_there_is(command) -> None:
     assert [name for name in COMMANDS if name not in done.stdout] == []
 
 
+def test_help_is_short_too(command) -> None:
+    for arguments in (("-h",), ("run", "-h")):
+        done = command(*arguments)
+        assert done.returncode == 0, done.stderr
+        assert "--debug" in done.stdout or "--inputs" in done.stdout
+
+
 @pytest.mark.parametrize("name", COMMANDS)
 def test_help_shows_an_example(command, name: str) -> None:
     done = command(name, "--help")
@@ -55,7 +62,7 @@ def test_convert_can_fix_the_shape_of_an_input(
     done = command("convert", digits, "-o", target, "--shape", "image=4,1,8,8")
     assert done.returncode == 0, done.stderr
     done = command("run", target, "--json")
-    assert json.loads(done.stdout)["outputs"][0]["shape"] == "4x10"
+    assert json.loads(done.stdout)["outputs"][0]["shape"] == [4, 10]
 
 
 def test_inspect_shows_inputs_and_functions(command, model: Path) -> None:
@@ -70,6 +77,13 @@ def test_inspect_shows_inputs_and_functions(command, model: Path) -> None:
         "dtype": "f32",
         "shape": ["N", 1, 8, 8],
     }
+
+
+def test_inspect_says_that_the_bytes_are_right(command, model: Path) -> None:
+    assert f"{model}: every byte is as it was written" in command(
+        "inspect", model, "--check"
+    ).stdout.replace("\n", "")
+    assert json.loads(command("inspect", model, "--check", "--json").stdout)
 
 
 def test_run_reads_inputs_and_writes_outputs(
@@ -94,7 +108,7 @@ def test_random_inputs_depend_on_the_seed_only(command, model: Path) -> None:
 def test_run_takes_an_onnx_file_too(command, digits: Path) -> None:
     done = command("run", digits, "--json", "--size", "N=5")
     assert done.returncode == 0, done.stderr
-    assert json.loads(done.stdout)["outputs"][0]["shape"] == "5x10"
+    assert json.loads(done.stdout)["outputs"][0]["shape"] == [5, 10]
 
 
 def test_bench_prints_ordered_figures(command, model: Path) -> None:

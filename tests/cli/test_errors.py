@@ -109,7 +109,7 @@ def test_absurd_thread_counts(command, model: Path, threads: int) -> None:
     assert_one_line(command("run", model, "--threads", threads), "threads", threads)
 
 
-@pytest.mark.parametrize("size", ["N", "N=", "=3", "N=x", "N=-1", "M=2"])
+@pytest.mark.parametrize("size", ["N", "N=", "=3", "N=x", "N=-1", "M=2", "N=2,M"])
 def test_sizes_that_mean_nothing(command, model: Path, size: str) -> None:
     assert_one_line(
         command("run", model, "--size", size), size.split("=", maxsplit=1)[0]

@@ -79,8 +79,9 @@ def test_a_wrong_sign_of_infinity_is_bad(
 
 
 def test_the_report_prints_a_line_for_each_op(chain: ew.Model) -> None:
-    lines = str(ew.compare(chain, positive(1))).splitlines()
+    *lines, bad, odd = str(ew.compare(chain, positive(1))).splitlines()
     assert len(lines) == 2 + 4
+    assert (bad, odd) == ("first bad: none", "first NaN or infinity: none")
     assert lines[0].split() == ["op", "name", "cosine", "max", "abs", "finite"]
 
 

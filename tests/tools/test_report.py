@@ -5,7 +5,15 @@ from __future__ import annotations
 from pathlib import Path
 
 import edgewise as ew
-from edgewise.tools.report import FunctionReport, VariableReport, report
+from edgewise.border import TensorInfo
+from edgewise.tools.report import (
+    ConstantReport,
+    FunctionReport,
+    VariableReport,
+    report,
+    shape_text,
+)
+from edgewise.types import DType
 
 
 def test_a_report_counts_what_is_there(chain: ew.Model, tmp_path: Path) -> None:
@@ -22,6 +30,7 @@ def test_a_report_counts_what_is_there(chain: ew.Model, tmp_path: Path) -> None:
         VariableReport("derived", "f32", 1, 4, 16),
         VariableReport("parameter", "f32", 1, 4, 16),
     )
+    assert found.constants == (ConstantReport("f32", 1, 4, 16),)
     assert found.sizes == {"N": 5}
     assert found.metadata["note"] == "made by hand"
 
@@ -31,8 +40,16 @@ def test_views_are_no_work_and_kernels_make_one_segment(
 ) -> None:
     path = tmp_path / "chain.ew"
     chain.save(path)
-    (segment,) = report(path).segments
-    assert segment == (True, 3, "", 1)
+    found = report(path)
+    assert found.segments == ((True, 3, "", 1),)
+    assert found.views == 1
+    assert sum(found.functions["infer"].ops.values()) == 3 + found.views
+
+
+def test_a_size_that_takes_a_long_rule_to_tell_is_cut() -> None:
+    rule = "floor((H + 31) / 32) * floor((W + 31) / 32)"
+    text = shape_text(TensorInfo("y", DType.F32, ("N", rule, 85)))
+    assert text == "f32[N, floor((H + 31) / 32) * floor((W…, 85]"
 
 
 def test_figures_are_plain(chain: ew.Model, tmp_path: Path) -> None:

@@ -40,6 +40,7 @@ def app() -> typer.Typer:
         no_args_is_help=True,
         pretty_exceptions_enable=False,
         rich_markup_mode="markdown",
+        context_settings={"help_option_names": ["-h", "--help"]},
     )
     root.callback()(_options)
     for name, command in COMMANDS.items():

@@ -57,7 +57,5 @@ def compare(
         )
     else:
         print(result)
-        print(f"first bad: {f'{bad.op} {bad.name!r}' if bad else 'none'}")
-        print(f"first NaN or infinity: {f'{odd.op} {odd.name!r}' if odd else 'none'}")
     if bad:
         raise typer.Exit(DIFFERENT)

@@ -41,6 +41,8 @@ def inspect(
     if json:
         show_json(result.figures())
         return
+    if check:
+        print(f"{model}: every byte is as it was written")
     _show(result)
     if ops:
         print(loaded.summary(sizes))
@@ -68,10 +70,13 @@ def _show(result: FileReport) -> None:
         ],
     )
     show_table(
-        ("variables", "type", "tensors", "elements", "memory"),
+        ("values kept", "type", "tensors", "elements", "memory"),
         [
-            (v.role, v.dtype, v.tensors, f"{v.elements:,}", size_text(v.bytes))
-            for v in result.variables
+            (role, dtype, tensors, f"{elements:,}", size_text(count))
+            for role, dtype, tensors, elements, count in (
+                *result.variables,
+                *(("constant", *constant) for constant in result.constants),
+            )
         ],
     )
     sizes = ", ".join(f"{name}={size}" for name, size in result.sizes.items())
@@ -80,7 +85,8 @@ def _show(result: FileReport) -> None:
         [
             ("native" if s.native else "reference", s.stage, s.ops, s.reason)
             for s in result.segments
-        ],
+        ]
+        + [("views", "", result.views, "the same bytes in another shape: no work")],
     )
 
 

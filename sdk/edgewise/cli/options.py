@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -15,6 +16,10 @@ if TYPE_CHECKING:  # --help imports no engine
     import numpy.typing as npt
 
     from edgewise.model import Model
+
+NAME = r"[^,=][^=]*?"  # a file may have commas in its names
+NUMBER = "[0-9]{1,19}"
+SIZE = f"{NAME}={NUMBER}"
 
 ModelFile = Annotated[
     Path, typer.Argument(help="An .ew file, or an .onnx file to convert in memory.")
@@ -30,7 +35,7 @@ Sizes = Annotated[
     list[str] | None,
     typer.Option(
         "--size",
-        help="A symbolic size, as N=4; 1 if left out. Repeatable.",
+        help="Symbolic sizes, as N=4 or H=8,W=9; 1 if left out. Repeatable.",
     ),
 ]
 Seed = Annotated[int, typer.Option("--seed", help="Seed of random inputs.")]
@@ -57,13 +62,15 @@ def not_over(source: Path | None, target: Path | None) -> None:
 
 
 def parsed_sizes(given: list[str] | None) -> dict[str, int]:
-    """``["N=4"]`` as ``{"N": 4}``."""
+    """``["N=4", "H=8,W=9"]`` as ``{"N": 4, "H": 8, "W": 9}``."""
     sizes: dict[str, int] = {}
     for text in given or ():
-        name, _, size = text.rpartition("=")
-        if not name or not (size.isascii() and size.isdecimal() and len(size) < 20):
-            raise ConfigError(f"--size {text!r}: want NAME=NUMBER, like N=4")
-        sizes[name] = int(size)
+        if not re.fullmatch(f"{SIZE}(,{SIZE})*", text):
+            raise ConfigError(
+                f"--size {text!r}: want NAME=NUMBER, like N=4, or several, like H=8,W=9"
+            )
+        for name, size in re.findall(rf"({NAME})=({NUMBER})(?:,|$)", text):
+            sizes[name] = int(size)
     return sizes
 
 

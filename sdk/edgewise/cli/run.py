@@ -69,9 +69,13 @@ def run(
 
 def _cell(figure: object) -> str:
     """A figure in a table: one short line."""
+    from edgewise.tools.text import cut_text
+
+    if isinstance(figure, list):  # a shape
+        return "x".join(map(str, figure)) or "scalar"
     text = "-" if figure is None else str(figure)
     text = text if text.isprintable() else repr(text)
-    return text if len(text) <= WIDEST else f"{text[: WIDEST - 1]}…"
+    return cut_text(text, WIDEST)
 
 
 def _row(name: str, array: npt.NDArray[Any]) -> dict[str, object]:
@@ -81,7 +85,7 @@ def _row(name: str, array: npt.NDArray[Any]) -> dict[str, object]:
     row: dict[str, object] = {
         "name": name,
         "dtype": str(array.dtype),
-        "shape": "x".join(map(str, array.shape)) or "scalar",
+        "shape": list(array.shape),
     }
     if array.dtype == object:
         texts = sorted(array.ravel().tolist())

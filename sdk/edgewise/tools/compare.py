@@ -26,6 +26,8 @@ from edgewise.tools.text import table_text
 
 # Of the largest magnitude in the reference: some hundred roundings of float32.
 TOLERANCE = 1e-4
+# What onnxruntime may log: it has warnings by the hundred on models that it runs well.
+ERRORS = 3
 
 
 class Row(NamedTuple):
@@ -75,7 +77,13 @@ class Comparison(NamedTuple):
             )
             for row in self.rows
         ]
-        return table_text(("op", "name", "cosine", "max abs", "finite", ""), cells)
+        table = table_text(("op", "name", "cosine", "max abs", "finite", ""), cells)
+        bad, odd = self.first_bad, self.first_not_finite
+        return (
+            f"{table}\n"
+            f"first bad: {f'{bad.op} {bad.name!r}' if bad else 'none'}\n"
+            f"first NaN or infinity: {f'{odd.op} {odd.name!r}' if odd else 'none'}"
+        )
 
 
 def compare(
@@ -132,7 +140,11 @@ def compare_with_onnxruntime(
             "comparing with an ONNX file needs onnxruntime: pip install onnxruntime"
         ) from error
     try:
-        peer = onnxruntime.InferenceSession(source, providers=["CPUExecutionProvider"])
+        options = onnxruntime.SessionOptions()
+        options.log_severity_level = ERRORS
+        peer = onnxruntime.InferenceSession(
+            source, options, providers=["CPUExecutionProvider"]
+        )
         names = [output.name for output in peer.get_outputs()]
         wanted = dict(zip(names, peer.run(None, dict(inputs)), strict=True))
     except Exception as error:  # it has no base of its own errors

@@ -12,12 +12,15 @@ from edgewise.border import TensorInfo
 from edgewise.dims import Dim
 from edgewise.format.container import open_file
 from edgewise.ir.binders import type_symbols
-from edgewise.ir.graph import Graph, Leaf
+from edgewise.ir.graph import Constant, Graph, Leaf, Value
 from edgewise.ir.module import Module
 from edgewise.model import Model
 from edgewise.plan.flat import Flat
 from edgewise.plan.plan import make_plan
 from edgewise.plan.stages import Stages, cut
+from edgewise.tools.text import cut_text
+
+LONGEST_SIZE = 32  # characters of one size in a shape
 
 
 class FunctionReport(NamedTuple):
@@ -37,10 +40,20 @@ class VariableReport(NamedTuple):
     bytes: int
 
 
+class ConstantReport(NamedTuple):
+    """Constants of one element type, in all functions; an array counts once."""
+
+    dtype: str
+    tensors: int
+    elements: int
+    bytes: int
+
+
 class SegmentReport(NamedTuple):
     """Work that one native call does, or one op that Python does and why.
 
-    Stages count from 1; one ends where a run finds sizes that the next needs.
+    Views are in none: they are the same bytes in another shape, and no work.  Stages
+    count from 1; one ends where a run finds sizes that the next needs.
     """
 
     native: bool
@@ -60,8 +73,10 @@ class FileReport(NamedTuple):
         outputs: What a run gives.
         functions: By name.
         variables: By role and element type.
+        constants: By element type.
         sizes: Values of symbolic sizes that the segments were planned for.
         segments: Of ``infer``.
+        views: Ops of ``infer`` that are no work.
         metadata: Free texts.
     """
 
@@ -71,8 +86,10 @@ class FileReport(NamedTuple):
     outputs: tuple[TensorInfo, ...]
     functions: dict[str, FunctionReport]
     variables: tuple[VariableReport, ...]
+    constants: tuple[ConstantReport, ...]
     sizes: dict[str, int]
     segments: tuple[SegmentReport, ...]
+    views: int
     metadata: dict[str, str]
 
     def figures(self) -> dict[str, object]:
@@ -82,6 +99,7 @@ class FileReport(NamedTuple):
             "outputs": [_border(info) for info in self.outputs],
             "functions": {k: f._asdict() for k, f in self.functions.items()},
             "variables": [v._asdict() for v in self.variables],
+            "constants": [c._asdict() for c in self.constants],
             "segments": [s._asdict() for s in self.segments],
         }
 
@@ -112,16 +130,22 @@ def report(path: Path, sizes: Mapping[str, int] | None = None) -> FileReport:
         outputs=model.outputs,
         functions={k: _function(g) for k, g in model.module.functions.items()},
         variables=_variables(model.module),
+        constants=_constants(model.module),
         sizes=given,
         segments=tuple(_segments(found, given)),
+        views=sum(node.op.view for s in found.stages for node in s.graph.nodes()),
         metadata=dict(model.module.metadata),
     )
 
 
 def shape_text(info: TensorInfo) -> str:
-    """Element type and shape: ``f32[N, 3, 224, 224]``, ``sequence f32[any, 3]``."""
+    """Element type and shape: ``f32[N, 3, 224, 224]``, ``sequence f32[any, 3]``.
+
+    Of a size that takes a long rule to tell, the beginning; ``figures`` has the whole.
+    """
     form = "" if info.form == "tensor" else f"{info.form} "
-    return f"{form}{info.dtype.value}[{', '.join(map(str, info.shape))}]"
+    sizes = (cut_text(str(size), LONGEST_SIZE) for size in info.shape)
+    return f"{form}{info.dtype.value}[{', '.join(sizes)}]"
 
 
 def _border(info: TensorInfo) -> dict[str, object]:
@@ -147,6 +171,24 @@ def _variables(module: Module) -> tuple[VariableReport, ...]:
     return tuple(
         VariableReport(*key, len(sizes), *map(sum, zip(*sizes, strict=True)))
         for key, sizes in sorted(groups.items())
+    )
+
+
+def _constants(module: Module) -> tuple[ConstantReport, ...]:
+    arrays = {
+        id(node.op.array): node
+        for graph in module.functions.values()
+        for node in graph.nodes()
+        if isinstance(node.op, Constant)
+    }
+    groups: dict[str, list[tuple[int, int]]] = {}
+    for node in arrays.values():
+        kind = Value(node).type
+        size = math.prod(kind.dims), kind.bytes
+        groups.setdefault(kind.dtype.value, []).append(size)
+    return tuple(
+        ConstantReport(dtype, len(sizes), *map(sum, zip(*sizes, strict=True)))
+        for dtype, sizes in sorted(groups.items())
     )
 
 

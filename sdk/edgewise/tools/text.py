@@ -28,6 +28,11 @@ def time_text(seconds: float) -> str:
     return f"{seconds:.2f} s"
 
 
+def cut_text(text: str, longest: int) -> str:
+    """A text, or its beginning where it has more characters than that."""
+    return text if len(text) <= longest else f"{text[: longest - 1]}…"
+
+
 def table_text(
     header: Sequence[str],
     rows: Iterable[Sequence[object]],
@@ -51,7 +56,7 @@ def table_text(
     lines = []
     for row in (list(header), ["-" * width for width in widths], *cells):
         padded = (
-            cell.rjust(width) if flag else _cut(cell, width).ljust(width)
+            cell.rjust(width) if flag else cut_text(cell, width).ljust(width)
             for cell, width, flag in zip(row, widths, right, strict=True)
         )
         lines.append(SPACE.join(padded).rstrip())
@@ -66,10 +71,6 @@ def _narrow(widths: list[int], right: Sequence[bool], columns: int) -> None:
         if widths[widest] <= NARROWEST:
             return
         widths[widest] -= 1
-
-
-def _cut(cell: str, width: int) -> str:
-    return cell if len(cell) <= width else f"{cell[: width - 1]}…"
 
 
 def _numeric(cells: Sequence[str]) -> bool:
