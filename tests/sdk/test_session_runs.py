@@ -155,6 +155,39 @@ def test_a_state_is_carried_from_run_to_run_unless_the_run_fails() -> None:
         assert session([2])[1][0] == 6
 
 
+def conv_model(*, grows: bool) -> Model:
+    """A convolution, whose weight may grow by itself in every run."""
+    weight = np.random.default_rng(0).standard_normal((32, 32, 3, 3), "f4")
+    stored = ops.PackPanels((2, 3, 1, 0)).reference(weight)
+    type_ = TensorType(DType.F32, stored.shape)
+    w, x = variable_value("w", type_), input_value("x", f32(1, N, 20, 32))
+    updates = {"w": ops.Add()(w, w)} if grows else {}
+    graph = Graph((x,), (ops.Conv(32, (3, 3))(x, w),), ("y",), updates)
+    info = VariableInfo("w", type_, Role.STATE, stored)
+    return Model(Module({"infer": graph}, {"w": info}))
+
+
+def test_other_forms_of_variables_are_shared_by_plans_and_may_be_declined() -> None:
+    rng = np.random.default_rng(0)
+    made, plain = conv_model(grows=False), SessionConfig(threads=1, winograd=False)
+    xs = [rng.standard_normal((1, rows, 20, 32), "f4") for rows in (20, 24, 20)]
+    with Session(made, ONE) as session, Session(made, plain) as exact:
+        for x in xs:
+            np.testing.assert_allclose(session(x), exact(x), rtol=0, atol=1e-3)
+            assert session.memory.prepared_bytes == 36 * 32 * 32 * 4
+        assert exact.memory.prepared_bytes == 0
+        (row,) = session.profile({"x": xs[0]}, runs=1).rows
+        assert (row.kernel or "").endswith("winograd4_products_f32")
+
+
+def test_what_a_run_assigns_is_kept_in_one_form() -> None:
+    x = np.random.default_rng(0).standard_normal((1, 20, 20, 32), "f4")
+    with Session(conv_model(grows=True), ONE) as session:
+        first = np.array(session(x))
+        np.testing.assert_array_equal(session(x), first * 2)
+        assert session.memory.prepared_bytes == 0
+
+
 def test_plans_are_kept_for_the_last_shapes_only() -> None:
     with Session(sum_model(), SessionConfig(threads=1, max_plans=2)) as session:
         for rows in (1, 2, 1, 3, 1):
@@ -172,7 +205,7 @@ def big_model() -> Model:
 
 def test_memory_tells_of_the_largest_plan_and_its_bound() -> None:
     with Session(big_model(), ONE) as session:
-        assert session.memory == (0, 0, 0)
+        assert session.memory == (0, 0, 0, 0)
         for rows in (50, 200, 3):
             session(np.ones((rows, 64), "f4"))
         memory = session.memory

@@ -7,7 +7,9 @@ all its sizes.
 
 from __future__ import annotations
 
-from edgewise.ir.graph import Graph, Leaf, Node, Value
+from collections.abc import Collection
+
+from edgewise.ir.graph import Graph, Leaf, Node, Value, Variable
 from edgewise.types import ValueType
 
 ABSENT = -1
@@ -17,6 +19,7 @@ class Flat:
     """A graph as lists over node numbers and value numbers.
 
     Attributes:
+        fixed: Keys of the variables that no run assigns, by value number.
         leaves: Value number and node of every input, variable and constant.
         nodes: The nodes that compute, each after those it reads.
         reads: Value numbers each node reads; ``ABSENT`` for an optional input left out.
@@ -31,6 +34,7 @@ class Flat:
     """
 
     __slots__ = (
+        "fixed",
         "inputs",
         "leaves",
         "nodes",
@@ -44,7 +48,7 @@ class Flat:
         "writes",
     )
 
-    def __init__(self, graph: Graph) -> None:
+    def __init__(self, graph: Graph, fixed: Collection[str] = ()) -> None:
         first: dict[int, int] = {}
         self.leaves: list[tuple[int, Node]] = []
         self.nodes: list[Node] = []
@@ -69,6 +73,11 @@ class Flat:
         def number(value: Value) -> int:
             return first[id(value.node)] + value.index
 
+        self.fixed = {
+            number: node.op.key
+            for number, node in self.leaves
+            if isinstance(node.op, Variable) and node.op.key in fixed
+        }
         self.inputs = tuple(map(number, graph.inputs))
         self.outputs = tuple(map(number, graph.outputs))
         self.output_names = graph.output_names

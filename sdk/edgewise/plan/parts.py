@@ -39,7 +39,8 @@ def bind_kernel(
     for type_ in (*inputs, *outputs):
         if type_ is not None and type_.is_object:
             return None  # kernels know flat memory only
-    call = Call(op, tuple(inputs), tuple(outputs))  # type: ignore[arg-type]  # tensors, as checked
+    fixed = frozenset(slot for slot, n in enumerate(reads) if n in flat.fixed)
+    call = Call(op, tuple(inputs), tuple(outputs), fixed=fixed)  # type: ignore[arg-type]  # tensors, as checked
     if seats is not None:
         apart = [None if n == ABSENT else seats.apart(n) for n in reads]
         call = call._replace(

@@ -7,7 +7,7 @@ from collections.abc import Collection, Mapping, Sequence
 from edgewise.dims import Dim
 from edgewise.errors import ShapeError
 from edgewise.ir.op import Op
-from edgewise.kernels.catalog.base import Binding
+from edgewise.kernels.catalog.base import Binding, Preparation
 from edgewise.kernels.catalog.base import find as find_kernel
 from edgewise.named import NamedTuple
 from edgewise.plan.arena import Block, Layout, arrange
@@ -21,6 +21,13 @@ from edgewise.plan.storage import ARENA, Base, Place, Storage, lay_out
 from edgewise.types import ValueType
 
 NOWHERE = (ABSENT, 0)  # root and offset of a value that lies in no other
+
+
+class Recipe(NamedTuple):
+    """Memory that steps read, made before runs: from which variable, and how."""
+
+    variable: str
+    how: Preparation
 
 
 class Plan(NamedTuple):
@@ -37,6 +44,7 @@ class Plan(NamedTuple):
         layout: Size of the arena, and the size below which none can be.
         segments: Runs of native steps, and single ops by reference.
         steps: The native launches.
+        prepared: What they read besides values.
         output_copies: Positions of outputs that lie elsewhere, to be copied at the end.
         update_copies: Variables whose new value is copied when the run has ended well.
     """
@@ -50,6 +58,7 @@ class Plan(NamedTuple):
     layout: Layout
     segments: tuple[Segment, ...]
     steps: Steps
+    prepared: tuple[Recipe, ...]
     output_copies: tuple[int, ...]
     update_copies: tuple[str, ...]
 
@@ -87,6 +96,7 @@ def make_plan(
         inside = place(flat, ops, types, bindings, find, room)
         roots = {number: root for number, (root, _) in inside.items()}
         storage = lay_out(flat, ops, types, byte_sizes, direct, roots)
+    recipes, numbers = _prepared(flat, bindings)
     layout, buffer_offsets, temps = _arrange(storage, bindings, workers)
     _want_within(limit, layout.size + sum(byte_sizes[n] for n in flat.outputs))
     locations = [
@@ -102,7 +112,8 @@ def make_plan(
         locations=locations,
         layout=layout,
         segments=cut(ops, bindings),
-        steps=_write_steps(flat, bindings, locations, temps),
+        steps=_write_steps(flat, bindings, Writer(locations, numbers), temps),
+        prepared=recipes,
         output_copies=tuple(
             position
             for position, number in enumerate(flat.outputs)
@@ -114,6 +125,21 @@ def make_plan(
             if key not in direct or locations[number][0] != Base(Place.VARIABLE, key)
         ),
     )
+
+
+def _prepared(
+    flat: Flat, bindings: Sequence[Binding | None]
+) -> tuple[tuple[Recipe, ...], list[tuple[int, ...]]]:
+    """What is prepared, each once, and its numbers for every node."""
+    recipes: dict[Recipe, int] = {}
+    numbers = []
+    for reads, binding in zip(flat.reads, bindings, strict=True):
+        wanted = [
+            Recipe(flat.fixed[reads[how.slot]], how)
+            for how in (binding.prepared if binding else ())
+        ]
+        numbers.append(tuple([recipes.setdefault(w, len(recipes)) for w in wanted]))
+    return tuple(recipes), numbers
 
 
 def _want_within(limit: int | None, needed: int) -> None:
@@ -154,10 +180,9 @@ def _arrange(
 def _write_steps(
     flat: Flat,
     bindings: Sequence[Binding | None],
-    locations: Sequence[tuple[Base, int]],
+    writer: Writer,
     temps: Sequence[Sequence[int]],
 ) -> Steps:
-    writer = Writer(locations)
     for index, binding in enumerate(bindings):
         if binding is not None:
             reads, writes = flat.reads[index], flat.writes[index]

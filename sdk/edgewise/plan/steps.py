@@ -9,10 +9,18 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from edgewise.kernels.catalog.base import Binding, In, Out, Scratch, Temp, Word
+from edgewise.kernels.catalog.base import (
+    Binding,
+    In,
+    Out,
+    Prepared,
+    Scratch,
+    Temp,
+    Word,
+)
 from edgewise.named import NamedTuple
 from edgewise.plan.flat import ABSENT
-from edgewise.plan.storage import ARENA, Base
+from edgewise.plan.storage import ARENA, Base, Place
 
 
 class Step(NamedTuple):
@@ -43,10 +51,15 @@ class Writer:
 
     Args:
         locations: Base and offset of every value.
+        prepared: Of every node, numbers of the memory that it has prepared.
     """
 
-    def __init__(self, locations: Sequence[tuple[Base, int]]) -> None:
-        self._locations = locations
+    def __init__(
+        self,
+        locations: Sequence[tuple[Base, int]],
+        prepared: Sequence[Sequence[int]],
+    ) -> None:
+        self._locations, self._prepared = locations, prepared
         self._rows: list[Step] = []
         self._words: list[int] = []
         self._addresses: dict[Base, list[int]] = {}
@@ -68,13 +81,14 @@ class Writer:
             writes: Values it makes.
             temps: Arena offsets of its temporaries; of its scratch area last.
         """
+        prepared = self._prepared[node]
         for symbol, words, tasks in binding.launches:
             self._rows.append(Step(symbol, len(self._words), tasks, node))
             for word in words:
                 if type(word) is int:
                     self._words.append(word)
                 else:
-                    self._address(word, reads, writes, temps)
+                    self._address(word, reads, writes, temps, prepared)
 
     def _address(
         self,
@@ -82,6 +96,7 @@ class Writer:
         reads: Sequence[int],
         writes: Sequence[int],
         temps: Sequence[int],
+        prepared: Sequence[int],
     ) -> None:
         match word:
             case In(slot, offset):
@@ -96,6 +111,8 @@ class Writer:
                 base, start = ARENA, temps[slot]
             case Scratch():
                 base, start, offset = ARENA, temps[-1], 0
+            case Prepared(slot):
+                base, start, offset = Base(Place.PREPARED, prepared[slot]), 0, 0
             case _:  # a bool or a numpy integer
                 self._words.append(int(word))
                 return

@@ -25,6 +25,7 @@ class Place(enum.IntEnum):
     VARIABLE = 3  # the variable of that key
     CONSTANT = 4  # a constant of the graph; the key is its value number
     OBJECT = 5  # a Python object, in no flat memory; the key is its value number
+    PREPARED = 6  # made from a variable before runs; the key is its number in the plan
 
 
 class Base(NamedTuple):

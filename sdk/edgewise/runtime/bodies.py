@@ -10,6 +10,7 @@ from edgewise.ir.graph import Graph
 from edgewise.plan.arena import Layout
 from edgewise.runtime.function import Function, Runnable, Workspace
 from edgewise.runtime.memory import Arena
+from edgewise.runtime.native import closed
 
 
 class Bodies:
@@ -41,7 +42,7 @@ class Bodies:
         self._made.clear()
         self._functions = {}
         self._space = self._space._replace(
-            arena=Arena(), run_steps=_closed, variables={}
+            arena=Arena(), run_steps=closed, variables={}
         )
 
     def __call__(self, name: str, inputs: tuple[Any, ...]) -> tuple[Any, ...]:
@@ -57,10 +58,6 @@ class Bodies:
         arena = Arena(self._space.arena.limit)
         space = self._space._replace(arena=arena, call=self)
         return runnable(self._functions[name], space)
-
-
-def _closed(steps: int, first: int, last: int) -> int:
-    raise InternalError(f"steps {first} to {last} at {steps}: the session is closed")
 
 
 def runnable(graph: Graph, space: Workspace) -> Runnable:

@@ -21,6 +21,10 @@ class SessionConfig(Options):
             were chosen; the calling thread stays where the caller has put it.
         precision: Precision of the arithmetic: ``"float32"``.
         delegates: Delegates in order of preference; the rest runs here.
+        winograd: Whether convolutions of 3 x 3 may be done with fewer multiplications.
+            Faster, but their weights are held in memory once more, two to four times as
+            large; sums differ by some 1e-6 of the largest, and what is infinite or not
+            a number spreads to pixels nearby.
         arena_limit: Bytes of working memory a plan may use; None: no limit.
         memory_limit: Bytes that a plan may take with its outputs, or a loop with all
             its results: what sizes that a run finds are held against. None: half of
@@ -33,6 +37,7 @@ class SessionConfig(Options):
     cores: str | tuple[int, ...] = "auto"
     precision: str = "float32"
     delegates: tuple[str, ...] = ()
+    winograd: bool = True
     arena_limit: int | None = None
     memory_limit: int | None = None
     max_plans: int = 16
@@ -44,6 +49,8 @@ class SessionConfig(Options):
         _check_whole("memory_limit", self.memory_limit, None)
         _check_whole("max_plans", self.max_plans, None)
         _check_cores(self.cores)
+        if not isinstance(self.winograd, bool):
+            raise ConfigError(f"winograd={self.winograd!r}: want True or False")
         if self.precision not in PRECISIONS:
             raise ConfigError(
                 f"precision={self.precision!r}: want one of {', '.join(PRECISIONS)}"

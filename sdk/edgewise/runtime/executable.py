@@ -19,6 +19,7 @@ from edgewise.plan.storage import ARENA, Base, Place
 from edgewise.runtime import memory, objects
 from edgewise.runtime.memory import Arena
 from edgewise.runtime.native import STEP_WORDS, Native
+from edgewise.runtime.prepared import Preparations
 from edgewise.types import TensorType, ValueType
 
 # Do steps ``[first, last)`` of a table: 0, or ``step * 256 + status``.
@@ -46,6 +47,7 @@ class Executable:
         native: The kernel library.
         run_steps: Runs native steps, with threads as the session has them.
         call: Runs the functions that its ops have as bodies.
+        prepared: Other forms of the variables.
     """
 
     def __init__(
@@ -56,11 +58,13 @@ class Executable:
         native: Native,
         run_steps: RunSteps,
         call: Call,
+        prepared: Preparations,
     ) -> None:
         arena.reserve(plan.layout.size)
         self.plan = plan
         self._arena, self._variables, self._run_steps = arena, variables, run_steps
         self._call, self._objects = call, dict[int, Any]()
+        self._prepared = prepared
         self._words = memory.words(len(plan.steps.words))
         self._words[: len(plan.steps.words)] = plan.steps.words
         self._cells = self._words.data
@@ -96,13 +100,15 @@ class Executable:
     def _fixed(self, base: Base) -> Array:
         if base.place is Place.VARIABLE:
             return self._variables[str(base.key)]
+        if base.place is Place.PREPARED:
+            return self._prepared.get(self.plan.prepared[int(base.key)])
         return self.plan.storage.constants[int(base.key)]
 
     def _anchor(self, base: Base) -> Anchor:
         """The words that count from ``base``, written where that never moves."""
         steps = self.plan.steps
         anchor = Anchor(self._cells, steps.addresses[base], steps.words)
-        if base.place in (Place.VARIABLE, Place.CONSTANT):
+        if base.place in (Place.VARIABLE, Place.CONSTANT, Place.PREPARED):
             anchor.move(memory.address(self._fixed(base)))
         return anchor
 

@@ -17,6 +17,7 @@ from edgewise.runtime.executable import Executable, RunSteps
 from edgewise.runtime.feeds import Inputs
 from edgewise.runtime.memory import Arena
 from edgewise.runtime.native import Native
+from edgewise.runtime.prepared import Preparations
 from edgewise.runtime.profile import Row, profile_rows
 from edgewise.runtime.targets import Targets
 
@@ -35,6 +36,8 @@ class Workspace(NamedTuple):
         arena: Working memory; functions that run at one time have one each.
         limit: Bytes that a plan may take with its outputs.
         call: Runs functions that are bodies of ops.
+        prepared: Other forms of the variables, for kernels.
+        fixed: Variables of which there may be any: no run assigns them.
         max_plans: Plans kept for each function.
     """
 
@@ -45,6 +48,8 @@ class Workspace(NamedTuple):
     arena: Arena
     limit: int
     call: Call
+    prepared: Preparations
+    fixed: Collection[str] = ()
     max_plans: int = 1
 
 
@@ -85,7 +90,7 @@ class Function:
     def __init__(
         self, graph: Graph, workspace: Workspace, *, direct: Collection[str] = ()
     ) -> None:
-        self._graph, self.flat = graph, Flat(graph)
+        self._graph, self.flat = graph, Flat(graph, workspace.fixed)
         names = [v.op.key for v in graph.inputs if isinstance(v.op, Input)]
         kinds = [value.kind for value in graph.inputs]
         self.inputs = Inputs(names, kinds, workspace.limit)
@@ -159,6 +164,7 @@ class Function:
             space.native,
             space.run_steps,
             space.call,
+            space.prepared,
         )
         _log(tuple(segment.reason for segment in plan.segments if segment.reason))
         self._ready[key] = ready

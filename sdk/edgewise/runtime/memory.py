@@ -25,11 +25,14 @@ class MemoryReport(NamedTuple):
         lower_bound_bytes: Largest sum of live bytes over the steps; no arena is
             smaller.
         weights_bytes: Variables and constants, the derived ones included.
+        prepared_bytes: Weights once more, in the form that the fastest kernels want;
+            see ``SessionConfig.winograd``.
     """
 
     arena_bytes: int
     lower_bound_bytes: int
     weights_bytes: int
+    prepared_bytes: int
 
 
 def share_of_machine() -> int:

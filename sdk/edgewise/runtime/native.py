@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Protocol
 
+from edgewise.errors import InternalError
+
 POOL_WORDS = 56
 STEP_WORDS = 4
 
@@ -32,3 +34,8 @@ class Native(Protocol):
     @property
     def stop(self) -> Callable[[int], int]:
         """Sends the workers of a pool home."""
+
+
+def closed(steps: int, first: int, last: int) -> int:
+    """What runs steps in a session that is closed."""
+    raise InternalError(f"steps {first} to {last} at {steps}: the session is closed")

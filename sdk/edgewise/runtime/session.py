@@ -24,6 +24,7 @@ from edgewise.runtime.executable import RunSteps
 from edgewise.runtime.function import Function, Runnable, Workspace
 from edgewise.runtime.memory import Arena, MemoryReport, share_of_machine
 from edgewise.runtime.native import Native
+from edgewise.runtime.prepared import Preparations
 from edgewise.runtime.profile import Profile
 from edgewise.runtime.turn import Turn
 from edgewise.runtime.variables import constant_bytes, derived, open_variables
@@ -92,6 +93,7 @@ class Session:
         ]
         self._module, self._variables = module, space.variables
         self._name = function
+        self._prepared = space.prepared
         self._function.warm()
         weakref.finalize(self, self._turn.end)
 
@@ -166,6 +168,7 @@ class Session:
             arena_bytes=sum(layout.size for layout in layouts),
             lower_bound_bytes=sum(layout.lower_bound for layout in layouts),
             weights_bytes=sum(stored) + sum(map(constant_bytes, graphs)),
+            prepared_bytes=self._prepared.nbytes,
         )
 
     @property
@@ -183,6 +186,7 @@ class Session:
             self._function = None
             self._bodies.close()
             self._variables = {}
+            self._prepared.close()
 
     def __enter__(self) -> Self:
         """The session itself."""
@@ -246,6 +250,8 @@ def _workspace(module: Module, config: SessionConfig, function: str) -> Workspac
         Arena(config.arena_limit),
         config.memory_limit or share_of_machine(),
         NO_BODIES,
+        Preparations(arrays, native, run_steps),
+        _fixed(module, function) if config.winograd else frozenset(),
         config.max_plans,
     )
     if PREPARE in module.functions:
@@ -254,6 +260,13 @@ def _workspace(module: Module, config: SessionConfig, function: str) -> Workspac
         prepare = Function(module.functions[PREPARE], once, direct=derived(module))
         prepare.run([], None)
     return space
+
+
+def _fixed(module: Module, function: str) -> frozenset[str]:
+    """Variables that no run of a function assigns."""
+    names = reachable(module.functions, [function])
+    assigned = {key for name in names for key in module.functions[name].updates}
+    return frozenset(module.variables) - assigned
 
 
 def _team(native: Native, config: SessionConfig) -> tuple[int, RunSteps]:

@@ -21,6 +21,7 @@ from edgewise.kernels.catalog.base import (
     In,
     Launch,
     Out,
+    Prepared,
     Scratch,
     Temp,
     Word,
@@ -93,6 +94,7 @@ class Run:
         self.outputs = [Memory(t.bytes) for t in call.outputs]
         self.temps = [Memory(size) for size in binding.temps]
         self.scratch = Memory(binding.scratch * WORKERS)
+        self.prepared = [Memory(how.size) for how in binding.prepared]
         self.types = call.outputs
         self.shared = -1
 
@@ -117,7 +119,17 @@ class Run:
                 return self.temps[slot].address + offset
             case Scratch():
                 return self.scratch.address
+            case Prepared(number):
+                return self.prepared[number].address
         return word
+
+    def prepare(self) -> None:
+        """Fill what is made of variables."""
+        outputs = self.outputs
+        for how, memory in zip(self.binding.prepared, self.prepared, strict=True):
+            self.outputs = [memory]
+            assert self.launch(how.launch, odd(how.launch.tasks)) == 0
+        self.outputs = outputs
 
     def launch(self, launch: Launch, cuts: Sequence[int]) -> int:
         """Run the tasks between neighbouring ``cuts``, the last piece first."""
@@ -131,10 +143,15 @@ class Run:
         return next((status for status in statuses if status), 0)
 
     def results(self) -> list[Array]:
-        memories = [*self.outputs, *self.temps, self.scratch]
+        memories = [*self.outputs, *self.temps, *self.prepared, self.scratch]
         assert all(memory.intact for memory in memories), "wrote beyond its memory"
         pairs = zip(self.outputs, self.types, strict=True)
         return [memory.array(type_).copy() for memory, type_ in pairs]
+
+
+def all_(tasks: int) -> list[int]:
+    """One piece."""
+    return [0, tasks]
 
 
 def odd(tasks: int) -> list[int]:
@@ -160,7 +177,7 @@ class Kernels:
     """Kernels of a call: all tasks of a launch at once, or in uneven pieces."""
 
     def whole(self, op: Op, inputs: Inputs) -> Outcome:
-        return self._run(op, inputs, lambda tasks: [0, tasks])
+        return self._run(op, inputs, all_)
 
     def pieces(self, op: Op, inputs: Inputs) -> Outcome:
         return self._run(op, inputs, odd)
@@ -169,7 +186,13 @@ class Kernels:
         """With output 0 in the memory of input ``slot``."""
         return self._run(op, inputs, odd, slot)
 
-    def apart(self, op: Op, inputs: Inputs, slots: Sequence[int]) -> Outcome:
+    def apart(
+        self,
+        op: Op,
+        inputs: Inputs,
+        slots: Sequence[int],
+        fixed: frozenset[int] = frozenset(),
+    ) -> Outcome:
         """With rows of these inputs apart, and those of the output if ``OUT`` is there.
 
         What lies between the rows of the output has to stay as it is.
@@ -184,6 +207,7 @@ class Kernels:
                 for n, x in enumerate(held)
             ),
             writes=(contiguous(wide.dims),) if OUT in slots else (),
+            fixed=fixed,
         )
         binding = find(call)
         if binding is None:
@@ -191,6 +215,7 @@ class Kernels:
         run = Run(call, binding, inputs)
         run.inputs = held
         run.outputs = [Memory((wide if OUT in slots else made).bytes)]
+        run.prepare()
         for launch in binding.launches:
             status = run.launch(launch, odd(launch.tasks))
             if status:
@@ -200,6 +225,12 @@ class Kernels:
         between = result[..., made.dims[-1] :].view(np.uint8)
         assert np.all(between == FILL)
         return [result[..., : made.dims[-1]]]
+
+    def bound(
+        self, call: Call, binding: Binding, inputs: Inputs, *, whole: bool
+    ) -> Outcome:
+        """With a binding that was chosen already."""
+        return _run(Run(call, binding, inputs), all_ if whole else odd)
 
     def _run(
         self,
@@ -216,11 +247,16 @@ class Kernels:
         run = Run(call, binding, inputs)
         if shared is not None:
             run.share(shared)
-        for launch in binding.launches:
-            status = run.launch(launch, cut(launch.tasks))
-            if status:
-                return status
-        return run.results()
+        return _run(run, cut)
+
+
+def _run(run: Run, cut: Callable[[int], list[int]]) -> Outcome:
+    run.prepare()
+    for launch in run.binding.launches:
+        status = run.launch(launch, cut(launch.tasks))
+        if status:
+            return status
+    return run.results()
 
 
 @pytest.fixture(scope="session")

@@ -50,7 +50,13 @@ class Scratch(NamedTuple):
     """Address of the scratch area; worker ``w`` owns the ``w``-th ``scratch`` bytes."""
 
 
-Word: TypeAlias = int | In | Out | Temp | Scratch
+class Prepared(NamedTuple):
+    """Address of memory ``number`` of those that the call wants prepared."""
+
+    number: int
+
+
+Word: TypeAlias = int | In | Out | Temp | Scratch | Prepared
 
 
 class Call(NamedTuple):
@@ -64,6 +70,7 @@ class Call(NamedTuple):
             ``None`` for those that do; empty where all do.
         writes: The same of the outputs.
         placed: Inputs of a concat that lie in their places of its output.
+        fixed: Slots of inputs that are variables which no run assigns.
     """
 
     op: Op
@@ -72,6 +79,7 @@ class Call(NamedTuple):
     reads: tuple[tuple[int, ...] | None, ...] = ()
     writes: tuple[tuple[int, ...] | None, ...] = ()
     placed: frozenset[int] = frozenset()
+    fixed: frozenset[int] = frozenset()
 
     def strided(self) -> Iterator[int]:
         """The slots of what does not lie in one piece; ``OUT`` for the output."""
@@ -89,6 +97,21 @@ class Launch(NamedTuple):
     tasks: int
 
 
+class Preparation(NamedTuple):
+    """Memory made from a variable once, before all runs.
+
+    Attributes:
+        slot: The input that is the variable, one of ``Call.fixed``.
+        size: Bytes; 64-byte aligned.
+        launch: Fills them; its only addresses are ``In`` of the slot and ``Out(0)``,
+            the memory.
+    """
+
+    slot: int
+    size: int
+    launch: Launch
+
+
 class Binding(NamedTuple):
     """How kernels carry out one call: launches in order, and the memory they share.
 
@@ -96,11 +119,13 @@ class Binding(NamedTuple):
         launches: The steps; each is complete before the next begins.
         temps: Bytes of every temporary; 64-byte aligned.
         scratch: Bytes of scratch that each worker needs; a multiple of 64.
+        prepared: Other forms of variables that the launches read.
     """
 
     launches: tuple[Launch, ...]
     temps: tuple[int, ...] = ()
     scratch: int = 0
+    prepared: tuple[Preparation, ...] = ()
 
 
 Bind: TypeAlias = Callable[[Call], "Binding | None"]
@@ -134,9 +159,9 @@ HOMES = {
     "choose": ("elementwise",),
     "logic": ("elementwise",),
     "matmul": ("matmul",),
-    "conv": ("conv", "depthwise"),
+    "conv": ("winograd", "conv", "depthwise"),
     "pack": ("pack",),
-    "conv_grad": ("conv_grad", "weight_grad", "conv"),
+    "conv_grad": ("winograd", "conv_grad", "weight_grad", "conv"),
     "linear_grad": ("conv_grad", "weight_grad"),
     "pool": ("pool",),
     "norm": ("norm",),

@@ -98,7 +98,8 @@ def _residual_at(args, at, row, column):
 @helper
 def is_plain(args, at, row, rows):
     """Whether rows can be stored from registers: a range, residual rows in order."""
-    return args[at + 7] <= CLIP and row + rows <= args[at + 6]
+    in_order = args[at + 5] == 0 or row + rows <= args[at + 6]
+    return args[at + 7] <= CLIP and in_order
 
 
 def _make_rows(rows: int):
@@ -147,6 +148,22 @@ def make_store_rows(rows: int):
             plus(args[at] + start, args[at + 5] + start, step, sums, ending)
 
     return store_rows
+
+
+@helper
+def store_line(args, at, row, column, rows, buffer, ending):
+    """Store ``rows`` whole vectors of sums from ``buffer`` that are plain."""
+    scale, shift, low, high = ending
+    step = 4 * args[at + 1]
+    start = row * step + 4 * column
+    y, x = args[at] + start, args[at + 5] + start
+    if args[at + 5] == 0:
+        for i in range(rows):
+            _store_row(y + step * i, load(buffer + 64 * i), scale, shift, low, high)
+    else:
+        for i in range(rows):
+            sums = load(buffer + 64 * i)
+            _store_row_plus(y + step * i, x + step * i, sums, scale, shift, low, high)
 
 
 @helper

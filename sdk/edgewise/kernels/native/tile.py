@@ -8,7 +8,7 @@ from llvmlite import ir
 from numba import types
 from numba.extending import intrinsic
 
-from edgewise.kernels.native.memory import load_at, prefetch_at
+from edgewise.kernels.native.memory import load_at, prefetch_at, store_at
 from edgewise.kernels.native.vector import (
     F32,
     I64,
@@ -107,6 +107,42 @@ def _ask_rows(builder, index, step, a, more):
     if step < len(a):
         row = builder.add(builder.add(a[step], more[0]), builder.mul(index, _word(4)))
         prefetch_at(builder, row, 3)
+
+
+def make_rows(rows: int):
+    """``product(k, a, step, b, out, ahead)``: rows times a panel, stored as they are.
+
+    The rows lie ``step`` bytes apart from ``a`` on, the sums one after the other.
+    From ``ahead`` on memory is fetched that comes next, a line for two products: all
+    at once would hold up the loads in between.
+    """
+    arguments = (types.int64,) * 6
+
+    @intrinsic
+    def product(context, k, a, step, b, out, ahead):
+        def generate(cg, builder, _, args):
+            k, a, step, b, out, ahead = args
+            a = [builder.add(a, builder.mul(step, _word(row))) for row in range(rows)]
+            whole = builder.and_(k, _word(-UNROLL))
+            sums = [constant(f32x16, 0.0)] * rows
+            span = _word(0), whole
+            ask = partial(_ask_line, ahead=ahead)
+            sums = _loop(cg, builder, span, a, [b], sums, UNROLL, ask)
+            sums = _loop(cg, builder, (whole, k), a, [b], sums, 1)
+            for row, value in enumerate(sums):
+                store_at(builder, value, out, PANEL_STEP * row)
+            return cg.get_dummy_value()
+
+        return types.void(*arguments), generate
+
+    return product
+
+
+def _ask_line(builder, index, step, ahead):
+    """Fetch what is next, a line for two products."""
+    if step % 2 == 0:
+        line = builder.add(ahead, builder.mul(index, _word(PANEL_STEP // 2)))
+        prefetch_at(builder, builder.add(line, _word(PANEL_STEP // 2 * step)))
 
 
 def _word(value: int) -> ir.Constant:
