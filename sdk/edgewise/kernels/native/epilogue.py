@@ -157,13 +157,11 @@ def store_line(args, at, row, column, rows, buffer, ending):
     step = 4 * args[at + 1]
     start = row * step + 4 * column
     y, x = args[at] + start, args[at + 5] + start
-    if args[at + 5] == 0:
-        for i in range(rows):
-            _store_row(y + step * i, load(buffer + 64 * i), scale, shift, low, high)
-    else:
-        for i in range(rows):
-            sums = load(buffer + 64 * i)
-            _store_row_plus(y + step * i, x + step * i, sums, scale, shift, low, high)
+    for i in range(rows):
+        total = fma(load(buffer + 64 * i), scale, shift)
+        if args[at + 5] != 0:
+            total = total + load(x + step * i)
+        store(y + step * i, at_most(at_least(total, low), high))
 
 
 @helper
