@@ -161,6 +161,8 @@ HOMES = {
     "matmul": ("matmul",),
     "conv": ("winograd", "conv", "depthwise"),
     "pack": ("pack",),
+    "activation_grad": ("activation_grad",),
+    "pool_grad": ("pool_grad",),
     "conv_grad": ("winograd", "conv_grad", "weight_grad", "conv"),
     "linear_grad": ("conv_grad", "weight_grad"),
     "pool": ("pool",),
