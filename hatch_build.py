@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import subprocess
 import sys
@@ -19,7 +20,7 @@ BUILD = (
 
 
 class KernelLibrary(BuildHookInterface):  # type: ignore[type-arg]  # hatchling's own
-    """Compiles the kernels for the processor at hand.
+    """Compiles the kernels for the processor at hand, or for ``EDGEWISE_TARGET``.
 
     Options of the hook: ``all-levels``: compile for every processor level of this
     architecture, as a release does.
@@ -38,10 +39,11 @@ class KernelLibrary(BuildHookInterface):  # type: ignore[type-arg]  # hatchling'
         sys.path.insert(0, str(SOURCES))
         from edgewise.kernels import levels  # noqa: PLC0415 - just made importable
 
-        target = levels.host_target()
-        wanted = [levels.host_level()]
-        if self.config.get("all-levels"):
-            wanted = list(levels.levels_of(target))
+        target = os.environ.get("EDGEWISE_TARGET", levels.host_target())
+        wanted = list(levels.levels_of(target))
+        if not self.config.get("all-levels"):
+            here = target == levels.host_target()
+            wanted = [levels.host_level()] if here else wanted[:1]
         built = {_build(level.name) for level in wanted}
         for other in set(LIBRARIES.glob("*.so")) - built:
             other.unlink()

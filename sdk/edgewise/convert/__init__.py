@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from edgewise.convert import slow
 from edgewise.convert.config import ConvertConfig
 from edgewise.errors import ConfigError, EdgewiseError, InternalError
 from edgewise.ir.module import Module
@@ -55,7 +56,8 @@ def convert_module(source: Source, config: ConvertConfig | None = None) -> Conve
             " ConvertConfig(fold=False)"
         )
     try:
-        return Conversion(*optimise(import_module(source, config), config))
+        done = Conversion(*optimise(import_module(source, config), config))
+        slow.tell(done.module)
     except EdgewiseError:
         raise
     except MemoryError as error:
@@ -65,3 +67,4 @@ def convert_module(source: Source, config: ConvertConfig | None = None) -> Conve
     except Exception as error:
         what = f"{type(error).__name__}: {error}"
         raise InternalError(f"converting failed: {what}; please report it") from error
+    return done
