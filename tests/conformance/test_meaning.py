@@ -66,7 +66,6 @@ PROPAGATES = [
     "gelu",
     "hard_sigmoid",
     "hard_swish",
-    "thresholded_relu",
     "neg",
     "abs",
     "sqrt",
@@ -84,6 +83,11 @@ def test_nan_goes_through(name: str) -> None:
     assert isinstance(result, np.ndarray)
     assert np.isnan(result[0])
     assert not np.isnan(result[1])
+
+
+def test_nan_is_above_no_threshold() -> None:
+    result = OPS["thresholded_relu"]().reference(f32(NAN, 2))
+    np.testing.assert_array_equal(result, f32(0, 2))
 
 
 @pytest.mark.parametrize("name", ["minimum", "maximum", "add", "mul"])

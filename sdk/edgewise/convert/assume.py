@@ -1,4 +1,6 @@
-"""Branches that differ in rank: one is taken for granted, and the run checks it.
+"""What an import takes for granted, and the run checks: branches, mostly.
+
+Of branches that differ in rank, one is taken for granted.
 
 Which one shows in what comes behind: the model is imported with the first choices under
 which it can be.
@@ -46,6 +48,7 @@ class Assumptions:
         self._given = given
         # The message is kept as well: its identity is good for as long as it lives.
         self._made: dict[int, _Choice] = {}
+        self._claims: dict[str, None] = {}
 
     def choice(self, node: onnx.NodeProto, *, likely: bool) -> bool:
         """Whether an If takes its then_branch: the same whenever it is imported."""
@@ -54,6 +57,10 @@ class Assumptions:
             first = self._given[index] if index < len(self._given) else True
             self._made[id(node)] = _Choice(node, first, likely is first)
         return self._made[id(node)].then
+
+    def claim(self, sentence: str) -> None:
+        """Note what else is taken for granted, of which there is no choice."""
+        self._claims[sentence] = None
 
     def following(self) -> tuple[bool, ...] | None:
         """The choices to try next: the last that may change; ``None`` without one."""
@@ -70,6 +77,12 @@ class Assumptions:
                 " number of axes; a run in which it does not ends with an error",
                 node_name(node),
                 "then_branch" if then else "else_branch",
+            )
+        for claim in self._claims:
+            logger.warning(
+                "converted such that %s; a run in which that does not hold ends with an"
+                " error",
+                claim,
             )
 
 

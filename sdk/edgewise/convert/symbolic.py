@@ -99,11 +99,13 @@ class Sizes:
             return _plain(objects(op.dims[0] if op.scalar else op.dims), value)
         if isinstance(op, Leaf) or op.random or op.dynamic or not _small(value):
             return None
+        if any(map(_is_text, (value, *value.node.inputs))):
+            return None  # texts are no sizes, and may be long
         arrays = self._inputs(value)
         if arrays is None:
             return self._floored(value)
-        pairs = zip(value.node.inputs, arrays, strict=True)
-        if op.symbols() or any(_has_symbols(*pair) for pair in pairs):
+        known = (array for array in arrays if array is not None)
+        if op.symbols() or any(array.dtype == object for array in known):
             return _symbolic(value, arrays)
         with np.errstate(all="ignore"):
             result = op.reference(*arrays)
@@ -161,17 +163,13 @@ def _plain(array: Array, value: Value) -> Array | None:
 
 
 def _is_text(value: Value | None) -> bool:
-    return value is not None and value.type.dtype is DType.STRING
-
-
-def _has_symbols(source: Value | None, array: Array | None) -> bool:
-    """Whether it is an array of dims; those of texts are of objects, too."""
-    return array is not None and array.dtype == object and not _is_text(source)
+    kind = None if value is None else value.kind
+    return isinstance(kind, TensorType) and kind.dtype is DType.STRING
 
 
 def _symbolic(value: Value, arrays: list[Array | None]) -> Array | None:
     rule = RULES.get(value.op.name)
-    if rule is None or any(map(_is_text, (value, *value.node.inputs))):
+    if rule is None:
         return None
     try:
         known = [None if array is None else as_dims(array) for array in arrays]
@@ -182,7 +180,7 @@ def _symbolic(value: Value, arrays: list[Array | None]) -> Array | None:
 
 def _materialise(array: Array, value: Value) -> Value:
     label = value.node.label
-    if array.dtype != object or value.type.dtype is DType.STRING:
+    if array.dtype != object:
         return constant(array.astype(value.type.dtype.numpy), label)
     settled = DimValue(tuple(array.flat), array.ndim == 0)(label=label)
     if array.ndim > 1:

@@ -31,39 +31,40 @@ class Unknown(Exception):  # noqa: N818 - not an error: a size that only a run k
     """The result depends on more than what symbols tell."""
 
 
-def lower_bound(dim: Dim) -> int | None:
-    """A number that ``dim`` is never below, given what symbols can be."""
+def lower_bound(dim: Dim, least: int = 1) -> int | None:
+    """A number that ``dim`` is never below, where sizes of inputs are ``least``."""
     if isinstance(dim, int):
         return dim
     for monomial, factor in dim.terms.items():
         if factor < 0 and len(monomial) == 1 and isinstance(monomial[0], Call):
             # What is taken away is at most one of these, so that may be taken away.
             rest = dim - factor * Expr({monomial: 1})
-            bounds = [lower_bound(rest + factor * x) for x in _ceilings(monomial[0])]
+            ceilings = _ceilings(monomial[0], least)
+            bounds = [lower_bound(rest + factor * x, least) for x in ceilings]
             return max((x for x in bounds if x is not None), default=None)
     total = 0
     for monomial, factor in dim.terms.items():
-        bounds = [_atom_bound(atom) for atom in monomial]
+        bounds = [_atom_bound(atom, least) for atom in monomial]
         if monomial and (factor < 0 or any(b is None or b < 0 for b in bounds)):
             return None
         total += factor * math.prod(b for b in bounds if b is not None)
     return total
 
 
-def _ceilings(call: Call) -> tuple[Dim, ...]:
+def _ceilings(call: Call, least: int) -> tuple[Dim, ...]:
     """Simpler sizes that ``call`` is never above."""
     a, b = call.args
     if call.function == "min":
         return a, b
-    bound = lower_bound(a)
+    bound = lower_bound(a, least)
     shrinks = isinstance(b, int) and b > 0 and bound is not None and bound >= 0
     return (a,) if call.function == "floordiv" and shrinks else ()
 
 
-def _atom_bound(atom: str | Call) -> int | None:
+def _atom_bound(atom: str | Call, least: int) -> int | None:
     if isinstance(atom, str):
-        return 0 if atom.startswith(RUN_TIME) else 1
-    a, b = (lower_bound(arg) for arg in atom.args)
+        return 0 if atom.startswith(RUN_TIME) else least
+    a, b = (lower_bound(arg, least) for arg in atom.args)
     match atom.function:
         case "max":
             return max((x for x in (a, b) if x is not None), default=None)
@@ -117,18 +118,28 @@ def as_dims(array: Array) -> Array:
     return array.astype(object)
 
 
+def _never_less(a: Dim, b: Dim) -> bool:
+    """Whether ``a >= b`` holds for empty inputs as well.
+
+    A model that asks means to tell them from others, and a size that is taken to be 1
+    or more is an error in a run with 0, while an answer would be wrong.
+    """
+    bound = lower_bound(a - b, 0)
+    return bound is not None and bound >= 0
+
+
 def _equal(a: Dim, b: Dim) -> bool:
-    if at_least(a, b) and at_least(b, a):
+    if _never_less(a, b) and _never_less(b, a):
         return True
-    if at_least(a, b + 1) or at_least(b, a + 1):
+    if _never_less(a, b + 1) or _never_less(b, a + 1):
         return False
     raise Unknown
 
 
 def _less(a: Dim, b: Dim) -> bool:
-    if at_least(b, a + 1):
+    if _never_less(b, a + 1):
         return True
-    if at_least(a, b):
+    if _never_less(a, b):
         return False
     raise Unknown
 

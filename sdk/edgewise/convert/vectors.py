@@ -110,7 +110,11 @@ class Vector:
 
     def counted(self) -> Vector:
         """Truth as 0 and 1."""
-        return self._with(Cast(DType.I64.value))
+        return self.cast(DType.I64)
+
+    def cast(self, dtype: DType) -> Vector:
+        """The same bits of whole numbers, as another type."""
+        return self._with(Cast(dtype.value))
 
     def take(self, places: Term) -> Vector:
         """The elements at ``places``."""

@@ -212,11 +212,11 @@ class Mish(Activated, name="mish"):
 
 
 def _thresholded(x: Doubles, alpha: float) -> Doubles:
-    return np.where(x <= alpha, 0.0, x)
+    return np.where(x > alpha, x, 0.0)
 
 
 class ThresholdedRelu(Activated, name="thresholded_relu"):
-    """``x`` where it is larger than ``alpha``, else 0; NaN stays."""
+    """``x`` where it is larger than ``alpha``, else 0: for NaN as well."""
 
     formula = staticmethod(_thresholded)
     others = ((0.5,), (-2.0,))

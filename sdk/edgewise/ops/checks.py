@@ -125,6 +125,15 @@ def resolved(op: Op, indices: Array, size: int) -> Array:
     return np.asarray(np.where(indices < 0, indices + size, indices), np.int64)
 
 
+def want_room(op: Op, needed: int, limit: int) -> None:
+    """Raise ``ShapeError`` where what an op would make takes more than ``limit``."""
+    if needed > limit:
+        raise ShapeError(
+            f"{op.name}: its results take {needed} bytes; want at most {limit}, the"
+            " session's memory_limit"
+        )
+
+
 def stopped(op: Op, status: int) -> KernelError:
     """The error of a run that meets values its op is not defined for."""
     return KernelError(op.name, "", status)

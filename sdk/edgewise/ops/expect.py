@@ -15,12 +15,15 @@ class Expect(Op, name="expect"):
 
     Attributes:
         value: What the condition is taken to be.
-        owner: The model's name for the If of which only this branch was converted.
+        owner: The model's name for the node that was converted for this alone.
+        claim: What is taken for granted, as a sentence; empty for an If of which only
+            one branch was converted.
     """
 
     objects = True
     value: bool
     owner: str
+    claim: str = ""
 
     def infer(self, x: ValueType | None, condition: ValueType | None) -> ValueType:
         if condition != TensorType(DType.BOOL, ()):
@@ -30,17 +33,27 @@ class Expect(Op, name="expect"):
         return x
 
     def assumption(self) -> str:
+        if self.claim:
+            return self.claim
         return f"If {self.owner!r} chooses its {_branch(self.value)}"
 
     def reference(self, x: Any, condition: Array) -> Any:
         if bool(condition) is not self.value:
-            raise ShapeError(
-                f"If {self.owner!r} chose its {_branch(not self.value)}; want its"
-                f" {_branch(self.value)}, the only one that was converted, for they"
-                " differ in their number of axes; where sizes decide, convert with"
-                " input_shapes"
-            )
+            raise ShapeError(self._broken())
         return x
+
+    def _broken(self) -> str:
+        if self.claim:
+            return (
+                f"the model was converted such that {self.claim}; that does not hold"
+                " for the sizes of this run: convert with input_shapes"
+            )
+        return (
+            f"If {self.owner!r} chose its {_branch(not self.value)}; want its"
+            f" {_branch(self.value)}, the only one that was converted, for they"
+            " differ in their number of axes; where sizes decide, convert with"
+            " input_shapes"
+        )
 
     @staticmethod
     def samples() -> Iterator[Sample]:

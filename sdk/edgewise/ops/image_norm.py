@@ -44,6 +44,8 @@ class _PerImage(Op):
         return 0
 
     def reference(self, x: Array, scale: Array, shift: Array) -> Array:
+        if not x.size:
+            return x.copy()
         count = self.parts or x.shape[-1]
         grouped = x.reshape(len(x), -1, count, x.shape[-1] // max(count, 1))
         eps = float(self.values[-1])  # type: ignore[arg-type]  # the last attribute
@@ -87,6 +89,8 @@ def _images(op: Op, groups: int) -> Iterator[Sample]:
         scale, shift = cases.positive(shape[-1]), cases.floats(shape[-1])
         yield Sample(op, (cases.floats(*shape), scale, shift))
         yield Sample(op, (cases.floats(*shape) + np.float32(FAR), scale, shift))
+    for shape in ((0, 3, groups), (2, 0, groups), (2, 3, 0)):
+        yield Sample(op, tuple(cases.floats(*s) for s in (shape, *[shape[-1:]] * 2)))
 
 
 class Lrn(Op, name="lrn"):

@@ -76,8 +76,11 @@ class Resize(Op, name="resize"):
     def reference(
         self, x: Array, scales: Array | None = None, roi: Array | None = None
     ) -> Array:
+        forms = tuple(self._axes(x.shape, scales, roi))
+        if 0 in self.sizes:
+            return np.empty(integers(self, self.sizes), x.dtype)
         y = x
-        for axis, form in enumerate(self._axes(x.shape, scales, roi)):
+        for axis, form in enumerate(forms):
             if form != Axis(form.size, form.size, 1.0):
                 y = self._resized(y, axis, form)
         if x.dtype.kind in "iu" and y.dtype != x.dtype:
@@ -96,7 +99,7 @@ class Resize(Op, name="resize"):
         if not np.isfinite(region).all():
             raise stopped(self, INDEX_OUT_OF_RANGE)
         for axis, (size, count) in enumerate(zip(shape, counts, strict=True)):
-            scale = count / size if size and count else 1.0
+            scale = count / size if size else 1.0
             scale = scale if scales is None else float(scales[axis])
             # The number of taps follows from the scale, so it must be what it says.
             if not abs(scale * size - count) <= 1 or (count and not size):
@@ -142,7 +145,11 @@ class Resize(Op, name="resize"):
         op = Resize((1, 7, 4, 2), "cubic")
         for dtype in ("int8", "uint8", "float16", "float64"):
             yield Sample(op, (cases.whole(1, 4, 3, 2, dtype=dtype, low=-99, high=99),))
-        yield Sample(Resize((0, 6)), (cases.floats(0, 3),))
+        for mode in MODES:
+            yield Sample(Resize((0, 6), mode), (cases.floats(0, 3),))
+            yield Sample(Resize((4, 0), mode), (cases.floats(2, 3),))
+            scales = np.asarray((2, 2), "f4")
+            yield Sample(Resize((4, 0), mode), (cases.floats(2, 0), scales))
         bad = x.copy()
         bad[0, 1, 1, 0], bad[0, 2, 3, 1] = np.nan, np.inf
         yield Sample(Resize((1, 8, 10, 2), "linear"), (bad,))

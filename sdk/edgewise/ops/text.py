@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-import re
+import math
 from collections.abc import Iterator, Sequence
 
 import numpy as np
 
 from edgewise.dims import Dim
-from edgewise.errors import ConfigError
-from edgewise.ir.op import Array, Op, Sample
-from edgewise.ops.checks import STRINGS, broadcast, want
+from edgewise.ir.op import Array, Call, Op, Sample
+from edgewise.ops.automaton import compiled
+from edgewise.ops.checks import STRINGS, broadcast, want, want_room
 from edgewise.types import DType, TensorType
 
+POINTER = 8  # bytes of an element beside its text
 CASES = ("NONE", "LOWER", "UPPER")
 
 
@@ -23,12 +24,23 @@ def texts(items: Sequence[str], shape: Sequence[int] | None = None) -> Array:
     return array if shape is None else array.reshape(shape)
 
 
+def weight(array: Array) -> int:
+    """Bytes that texts take, at about one a character."""
+    return POINTER * array.size + sum(map(len, array.flat))
+
+
 class StringConcat(Op, name="string_concat"):
     """Texts of ``a``, each followed by its text of ``b``; numpy broadcasting."""
 
     def infer(self, a: TensorType, b: TensorType) -> TensorType:
         want(self, (a, b), STRINGS)
         return a.with_shape(broadcast(self, a.shape, b.shape))
+
+    def execute(self, call: Call, a: Array, b: Array) -> Array:
+        shape = np.broadcast_shapes(a.shape, b.shape)
+        room = sum(weight(x) * math.prod(shape) // max(x.size, 1) for x in (a, b))
+        want_room(self, room, call.limit)
+        return self.reference(a, b)
 
     def reference(self, a: Array, b: Array) -> Array:
         return np.asarray(a + b, object)
@@ -59,13 +71,25 @@ class StringSplit(Op, name="string_split"):
         shape = (*x.shape, self.size)
         return x.with_shape(shape), TensorType(DType.I64, x.shape)
 
+    def execute(self, call: Call, x: Array) -> tuple[Array, ...]:
+        rows = self._rows(x)
+        width = max(map(len, rows), default=0)
+        want_room(self, POINTER * width * len(rows), call.limit)
+        return self._filled(rows, x.shape)
+
     def reference(self, x: Array) -> tuple[Array, ...]:
-        parts = [text.split(self.delimiter or None, self.limit) for text in x.flat]
+        return self._filled(self._rows(x), x.shape)
+
+    def _rows(self, x: Array) -> list[list[str]]:
+        return [text.split(self.delimiter or None, self.limit) for text in x.flat]
+
+    @staticmethod
+    def _filled(parts: list[list[str]], before: tuple[int, ...]) -> tuple[Array, ...]:
         counts = [len(row) for row in parts]
         width = max(counts, default=0)
         filled = [text for row in parts for text in (*row, *[""] * (width - len(row)))]
-        shape = (*x.shape, width)
-        return texts(filled, shape), np.reshape(np.array(counts, np.int64), x.shape)
+        lengths = np.array(counts, np.int64).reshape(before)
+        return texts(filled, (*before, width)), lengths
 
     @staticmethod
     def samples() -> Iterator[Sample]:
@@ -119,12 +143,7 @@ class StringNormalize(Op, name="string_normalize"):
 
 
 class RegexFullMatch(Op, name="regex_full_match"):
-    r"""Whether the whole of every text matches a pattern.
-
-    ONNX speaks of RE2; this is Python's ``re``, with classes like ``\w`` of ASCII as
-    RE2 has them.  What only RE2 knows is refused, and some patterns that RE2 matches
-    in linear time take Python longer.
-    """
+    """Whether the whole of every text matches a pattern of RE2."""
 
     pattern: str
 
@@ -134,8 +153,8 @@ class RegexFullMatch(Op, name="regex_full_match"):
         return TensorType(DType.BOOL, x.shape)
 
     def reference(self, x: Array) -> Array:
-        match = compiled(self.pattern).fullmatch
-        found = [match(text) is not None for text in x.flat]
+        matches = compiled(self.pattern).matches
+        found = [matches(text) for text in x.flat]
         return np.array(found, bool).reshape(x.shape)
 
     @staticmethod
@@ -144,13 +163,5 @@ class RegexFullMatch(Op, name="regex_full_match"):
         yield Sample(RegexFullMatch(r"\w+@\w+\.\w+"), (mails,))
         yield Sample(RegexFullMatch(r"\w"), (texts(["ü"], ()),))
         yield Sample(RegexFullMatch("a*"), (texts([]),))
-
-
-def compiled(pattern: str) -> re.Pattern[str]:
-    """The pattern, if Python understands it."""
-    try:
-        return re.compile(pattern, re.ASCII)
-    except (re.error, OverflowError, RecursionError) as error:
-        raise ConfigError(
-            f"the pattern {pattern!r} is none that Python's re understands: {error}"
-        ) from error
+        long = texts(["a" * 99, "a" * 99 + "b", "\u212a"])
+        yield Sample(RegexFullMatch("(a+)+b|(?i)k"), (long,))

@@ -17,6 +17,7 @@ from edgewise.ir.graph import (
 from edgewise.ir.op import Array
 from edgewise.ir.reference import outputs
 from edgewise.ops.pack import PackPanels, PackTaps
+from edgewise.types import TensorType
 
 
 def fold(graph: Graph, limit: int) -> tuple[Graph, Counter[str]]:
@@ -46,11 +47,14 @@ def _foldable(node: Node, inputs: Inputs, limit: int) -> bool:
         return False
     if not all(value is None or isinstance(value.op, Constant) for value in inputs):
         return False
+    given = [value.type for value in inputs if value is not None]
+    made = [type_ for type_ in node.types if isinstance(type_, TensorType)]
+    if any(type_.is_object for type_ in (*given, *made)):
+        return False  # no type tells how long texts are, nor how long they take
     if op.symbols() or not all(type_.is_static for type_ in node.types):
         return False
-    made = sum(type_.bytes for type_ in node.types)
-    given = sum(value.type.bytes for value in inputs if value is not None)
-    return made <= max(limit, given)
+    needed = sum(type_.bytes for type_ in made)
+    return needed <= max(limit, sum(type_.bytes for type_ in given))
 
 
 def evaluate_node(node: Node, inputs: Inputs) -> tuple[Array, ...]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Collection, Mapping, Sequence
 
 from edgewise.dims import Dim
@@ -18,7 +19,7 @@ from edgewise.plan.room import Room
 from edgewise.plan.segments import Segment, cut
 from edgewise.plan.steps import Steps, Writer
 from edgewise.plan.storage import ARENA, Base, Place, Storage, lay_out
-from edgewise.types import ValueType
+from edgewise.types import TensorType, ValueType
 
 NOWHERE = (ABSENT, 0)  # root and offset of a value that lies in no other
 
@@ -87,7 +88,7 @@ def make_plan(
     """
     ops, types, byte_sizes = bind(flat, sizes or {})
     # Before a kernel computes with sizes that no memory holds.
-    _want_within(limit, max(byte_sizes, default=0))
+    _want_within(limit, max((*byte_sizes, *map(_references, types)), default=0))
     bindings = [bind_kernel(flat, types, n, op, find) for n, op in enumerate(ops)]
     storage = lay_out(flat, ops, types, byte_sizes, direct)
     inside: dict[int, tuple[int, int]] = {}
@@ -148,6 +149,13 @@ def _want_within(limit: int | None, needed: int) -> None:
             f"these sizes need {needed} bytes at once; want at most {limit}, the"
             " session's memory_limit"
         )
+
+
+def _references(type_: ValueType) -> int:
+    """Bytes of a tensor of Python objects beside the objects."""
+    if isinstance(type_, TensorType) and type_.is_object:
+        return 8 * math.prod(type_.dims)
+    return 0
 
 
 def _arrange(

@@ -65,6 +65,7 @@ class Executable:
         self._arena, self._variables, self._run_steps = arena, variables, run_steps
         self._call, self._objects = call, dict[int, Any]()
         self._prepared = prepared
+        self._room = objects.Room(call.limit)
         self._words = memory.words(len(plan.steps.words))
         self._words[: len(plan.steps.words)] = plan.steps.words
         self._cells = self._words.data
@@ -153,6 +154,7 @@ class Executable:
     def _detach(self) -> None:
         self._inputs, self._outputs = (), []
         self._objects.clear()
+        self._room.clear()
 
     def _attach(self, inputs: Sequence[Any], outputs: list[Any]) -> None:
         if self._in_arena is not None:
@@ -199,7 +201,8 @@ class Executable:
         for number, result in zip(numbers, results, strict=True):
             base = plan.locations[number][0]
             if base.place is Place.OBJECT:
-                self._objects[int(base.key)] = objects.own(result)
+                kept = self._objects[int(base.key)] = objects.own(result)
+                self._room.hold(op.name, kept, self._objects.values())
             else:
                 self.value(number)[...] = result
 

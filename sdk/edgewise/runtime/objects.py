@@ -5,9 +5,9 @@ Within, nobody writes to an array that is part of one, so lists may share them.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from itertools import compress, count
-from operator import attrgetter, not_
+from collections.abc import Callable, Iterable
+from itertools import chain, compress, count, repeat
+from operator import attrgetter, is_not
 from typing import Any
 
 import numpy as np
@@ -24,7 +24,7 @@ from edgewise.types import (
     ValueType,
 )
 
-_OWNS = attrgetter("flags.owndata")
+_BASE, _NBYTES, _FLAT = map(attrgetter, ("base", "nbytes", "flat"))
 # Makes an array of an element type of what the caller gave under a name.
 Convert = Callable[[str, object, "np.dtype[Any]"], Array]
 
@@ -72,6 +72,55 @@ def _strings(name: str, given: object) -> Array:
     return array
 
 
+class Room:
+    """Bytes that the objects of one run take together.
+
+    Args:
+        limit: How many they may take.
+    """
+
+    def __init__(self, limit: int) -> None:
+        self._limit = limit
+        self._most = 0  # what they take where no two share an array
+
+    def clear(self) -> None:
+        """Begin with another run."""
+        self._most = 0
+
+    def hold(self, owner: str, value: Any, kept: Iterable[Any]) -> None:
+        """Count what ``owner`` has made; ``kept`` is all that the run now keeps.
+
+        Raises:
+            ShapeError: There is no room for it.
+        """
+        self._most += _weight(_arrays(value))
+        if self._most <= self._limit:
+            return
+        parts = {id(array): array for value in kept for array in _arrays(value)}
+        self._most = sum(_weight([array]) for array in parts.values())
+        if self._most > self._limit:
+            raise ShapeError(
+                f"{owner}: strings and sequences take {self._most} bytes with its"
+                f" result; want at most {self._limit}, the session's memory_limit"
+            )
+
+
+def _arrays(value: Any) -> list[Array]:
+    """The arrays that an object consists of: of one element type."""
+    if isinstance(value, list):
+        return value
+    return [] if value is None else [value]
+
+
+def _weight(arrays: list[Array]) -> int:
+    """Bytes that arrays take, at one a character."""
+    # Without a line of Python for each: a loop may add one thing a turn.
+    total: int = sum(map(_NBYTES, arrays))
+    if arrays and arrays[0].dtype.hasobject:
+        total += sum(map(len, chain.from_iterable(map(_FLAT, arrays))))
+    return total
+
+
 def copy(value: Any) -> Any:
     """A value for the caller to keep: it shares no memory with ours."""
     if isinstance(value, list):
@@ -86,7 +135,8 @@ def own(value: Any) -> Any:
             return [own(x) for x in value]
         kept = list(value)
         # Without a line of Python for each: a loop may add one thing a turn.
-        for index in compress(count(), map(not_, map(_OWNS, value))):
+        foreign = map(is_not, map(_BASE, value), repeat(None))
+        for index in compress(count(), foreign):
             kept[index] = np.array(value[index])
         return kept
     if value is None or (isinstance(value, np.ndarray) and value.flags.owndata):

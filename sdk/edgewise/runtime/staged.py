@@ -57,6 +57,7 @@ class Staged:
 
     def __init__(self, graph: Graph, workspace: Workspace) -> None:
         self._graph, self._call = graph, workspace.call
+        self._room = objects.Room(workspace.call.limit)
         names = [v.op.key for v in graph.inputs if isinstance(v.op, Input)]
         kinds = [value.kind for value in graph.inputs]
         self.inputs = Inputs(names, kinds, workspace.limit)
@@ -111,6 +112,7 @@ class Staged:
         kept: list[Any] = [*values, *[None] * (self._kept - len(values))]
         for number, array in self._leaves.items():
             kept[number] = array
+        self._room.clear()
         shapes = dict(zip(self.inputs.names, self.inputs.shapes(values), strict=True))
         sizes = solve(self._graph, shapes)
         for step in self._steps:
@@ -165,8 +167,11 @@ class Staged:
                 raise
             except Exception as error:
                 raise KernelError(node.op.name, node.label, KERNEL_FAULT) from error
-        for number, value in zip(action.writes, made, strict=True):
+        kinds = zip(action.writes, made, node.types, strict=True)
+        for number, value, kind in kinds:
             kept[number] = _contiguous(objects.own(value))
+            if kind.is_object:
+                self._room.hold(node.op.name, kept[number], filter(_is_object, kept))
         return learn(node, made, sizes)
 
     def _given(
@@ -197,6 +202,11 @@ def _leaf(node: Node, variables: Mapping[str, Array]) -> Array:
     if isinstance(node.op, Variable):
         return variables[node.op.key]
     raise InternalError(f"{node} is kept between stages, but computed nowhere")
+
+
+def _is_object(value: Any) -> bool:
+    hasobject = isinstance(value, np.ndarray) and value.dtype.hasobject
+    return hasobject or isinstance(value, list)
 
 
 def _note(

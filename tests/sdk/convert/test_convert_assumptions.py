@@ -305,3 +305,29 @@ def test_a_condition_is_one_truth_value(shape: tuple[int, ...]) -> None:
         Expect(True, "odd").infer_all((x, TensorType(DType.I64, ())))
     with pytest.raises(ShapeError, match="no input left out"):
         Expect(True, "odd").infer_all((None, TensorType(DType.BOOL, ())))
+
+
+def test_a_squeeze_without_axes_takes_open_sizes_not_to_be_1(build: Check) -> None:
+    nodes = [node("Squeeze", "x", "s", name="all"), node("Concat", "s s", "y", axis=1)]
+    feeds = {"x": np.zeros((2, 1, 3, 2), "f4")}
+    model = build(nodes, feeds, ["y"], shapes={"x": ["N", 1, 3, 2]})
+    assert run(model, **feeds)["y"].shape == (2, 6, 2)
+    with pytest.raises(ShapeError, match=r"Squeeze 'all'.*meets no 1 among \[N\]"):
+        run(model, x=feeds["x"][:1])
+
+
+@pytest.mark.parametrize("size", [0, 1, 3])
+def test_an_empty_input_is_told_from_others(size: int, build: Check) -> None:
+    nodes = [
+        node("Shape", "x", "shape", end=1),
+        node("Equal", "shape zero", "none"),
+        node("Greater", "shape zero", "some"),
+        node("Cast", "shape", "any", to=TensorProto.BOOL),
+    ]
+    feeds = {"x": np.zeros((size, 2), "f4")}
+    names, weights = ["none", "some", "any"], {"zero": np.array([0], "i8")}
+    model = build(nodes, feeds, names, weights=weights, shapes={"x": ["N", 2]})
+    assert [bool(y[0]) for y in run(model, **feeds).values()] == [
+        not size,
+        *[size > 0] * 2,
+    ]

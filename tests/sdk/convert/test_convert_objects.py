@@ -11,8 +11,14 @@ import pytest
 from onnx import TensorProto, helper, numpy_helper
 
 from edgewise.convert import convert
-from edgewise.errors import EdgewiseError, ModelFormatError, UnsupportedOpError
+from edgewise.errors import (
+    EdgewiseError,
+    ModelFormatError,
+    ShapeError,
+    UnsupportedOpError,
+)
 from edgewise.ops.text import texts
+from edgewise.runtime.config import SessionConfig
 from edgewise.runtime.session import Session
 
 Check = Callable[..., Any]
@@ -163,7 +169,7 @@ def test_strings_are_split_joined_normalised_and_matched(build: Check) -> None:
     assert got["picked"].tolist() == ["Ab", "Ab c"]
 
 
-def test_a_pattern_that_python_does_not_know_is_refused(build: Check) -> None:
+def test_a_pattern_that_re2_does_not_know_is_refused(build: Check) -> None:
     words = texts(["a"])
     nodes = [node("RegexFullMatch", "x", "y", pattern=r"(?P>word)")]
     with pytest.raises(UnsupportedOpError, match="pattern"):
@@ -263,3 +269,17 @@ def test_two_outputs_of_one_name_are_refused(build: Check) -> None:
     model = build([node("Neg", "x", "y")], {"x": DENSE}, ["y", "y"])
     with pytest.raises(ModelFormatError, match="outputs"):
         convert(model)
+
+
+def test_texts_that_double_are_not_folded_and_end_the_run() -> None:
+    nodes = [node("Constant", "", "t0", value_strings=["abcd"])]
+    nodes += [node("StringConcat", f"t{i} t{i}", f"t{i + 1}") for i in range(40)]
+    graph = helper.make_graph(nodes, "g", [], [onnx.ValueInfoProto(name="t40")])
+    opsets = [helper.make_opsetid("", 20)]
+    made = convert(helper.make_model(graph, opset_imports=opsets, ir_version=10))
+    config = SessionConfig(memory_limit=1_000_000)
+    with (
+        Session(made, config=config) as session,
+        pytest.raises(ShapeError, match="memory_limit"),
+    ):
+        session.run({})

@@ -131,6 +131,49 @@ RANGES = [
 ]
 
 
+FARTHEST = (-FAR - 1, -FAR, -5, -1, 1, 2, FAR - 1, FAR)
+
+
+@pytest.mark.parametrize("step", FARTHEST)
+def test_a_slice_of_farthest_numbers(step: int, build: Check) -> None:
+    names = ["x", "start", "end", "axis", "step"]
+    feeds = dict(zip(names, (np.arange(4.0), *map(i64, (0, 1, 0, step))), strict=True))
+    model = build([helper.make_node("Slice", names, ["y"])], feeds, ["y"])
+    with Session(convert(model)) as session:
+        for start in FARTHEST:
+            for end in FARTHEST:
+                first, last = (n + 4 if n < 0 else n for n in (start, end))
+                low, top = (0, 4) if step > 0 else (-1, 3)
+                first, last = (min(max(first, 0), top), min(max(last, low), top))
+                feeds |= {"start": i64(start), "end": i64(end)}
+                got = session.run(feeds)["y"].tolist()
+                assert got == list(range(first, last, step)), (start, end)
+
+
+@pytest.mark.parametrize(
+    "numbers",
+    [
+        (-FAR - 1, FAR, 2**62),
+        (FAR, -FAR - 1, -FAR - 1),
+        (-FAR - 1, FAR, FAR),
+        (0, -10, -FAR - 1),
+        (7, 8, FAR),
+    ],
+)
+def test_a_range_of_farthest_numbers(numbers: Any, agree_on_node: Check) -> None:
+    agree_on_node("Range", *map(scalar, numbers))
+
+
+def test_a_range_whose_length_is_no_float(build: Check) -> None:
+    step = 2.0**126  # four of which are no float
+    numbers = zip("abc", (-3 * step, 3 * step, step), strict=True)
+    feeds = {name: scalar(number, "f4") for name, number in numbers}
+    model = build([helper.make_node("Range", [*feeds], ["y"])], feeds, ["y"])
+    with Session(convert(model)) as session:
+        got = session.run(feeds)["y"]
+    np.testing.assert_array_equal(got, np.arange(-3, 3) * step)
+
+
 @pytest.mark.parametrize("fixed", [(), (3,), (4,), (3, 4), (1, 3, 4), (2, 3, 4)])
 @pytest.mark.parametrize("ranges", RANGES)
 def test_a_slice(ranges: Any, fixed: Any, agree_on_node: Check, f32: Check) -> None:

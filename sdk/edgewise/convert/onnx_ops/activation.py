@@ -152,6 +152,8 @@ def _softmax_op(ctx: OpContext, axis: int) -> Op:
 def _hardmax(ctx: OpContext) -> Value:
     x = ctx[0]
     axis = ctx.axis(x.type.rank, -1)
+    if x.type.shape[axis] == 0:
+        return x  # of nothing there is no largest
     top = ctx.emit(Argmax(axis, keepdims=False, last=False), x)
     values = ctx.constant(np.array([0, 1], x.type.dtype.numpy))
-    return ctx.emit(OneHot(ctx.whole(x.type.shape[axis]), axis), top, values)
+    return ctx.emit(OneHot(x.type.shape[axis], axis), top, values)

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from edgewise.convert.context import OpContext
+from edgewise.convert.run_time import scalar
+from edgewise.convert.symbolic_rules import at_least
 from edgewise.convert.vectors import Vector
 from edgewise.dims import Dim, Shape
 from edgewise.ir.graph import Value
+from edgewise.ops.expect import Expect
 from edgewise.ops.shape import Reshape
 
 REFUSED = -2  # a size that ends the run, in place of one that makes no sense
@@ -67,6 +70,25 @@ def squeezed(ctx: OpContext) -> Value:
     order = (_marks(ctx, axes, rank) * rank + every).order()
     kept = order.take(Vector.of(ctx, tuple(range(rank - axes.count))))
     return ctx.emit(Reshape(Vector.of(ctx, x.type.shape).take(kept).read()), x)
+
+
+def without_ones(ctx: OpContext) -> Value:
+    """The input without all axes of size 1: open sizes are taken to be none.
+
+    The number of axes that are left must be known now, so a run in which an open size
+    is 1 after all ends with an error.
+    """
+    shape = ctx[0].type.shape
+    kept = tuple(size for size in shape if size != 1)
+    y = ctx.emit(Reshape(kept), ctx[0])
+    unsure = tuple(size for size in kept if not at_least(size, 2) and size != 0)
+    if not unsure:
+        return y
+    ones = Vector.of(ctx, unsure).equals(1).counted().total()
+    names = ", ".join(map(str, unsure))
+    claim = f"Squeeze {ctx.name!r}, which has no axes, meets no 1 among [{names}]"
+    ctx.world.assumed.claim(claim)
+    return ctx.emit(Expect(True, ctx.name, claim), y, scalar(ctx, ones.equals(0).value))
 
 
 def unsqueezed(ctx: OpContext) -> Value:

@@ -74,6 +74,9 @@ def picked(ctx: OpContext) -> Value:
 
 
 def _ranges(starts: Vector, ends: Vector, steps: Vector, sizes: Vector) -> _Ranges:
+    # A step beyond the axis is as good as any longer one, which might overflow below.
+    longest = sizes + 1
+    steps = steps.at_least(longest * -1).at_most(longest)
     back = steps.below(0)
     last = back.where(sizes - 1, sizes)
     starts = starts.from_front(sizes).at_least(0).at_most(last)

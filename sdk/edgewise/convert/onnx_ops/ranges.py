@@ -12,8 +12,9 @@ from edgewise.convert.vectors import Vector
 from edgewise.dims import Shape, ceildiv, maximum
 from edgewise.ir.graph import Value
 from edgewise.ops.binary import Add, Div, Mul, Sub
+from edgewise.ops.choose import Where
 from edgewise.ops.create import Arange
-from edgewise.ops.unary import Ceil
+from edgewise.ops.unary import Ceil, Isinf
 from edgewise.types import DType
 
 
@@ -47,22 +48,29 @@ def _whole(ctx: OpContext, known: list[Shape | None]) -> Value:
 
 
 def _count(first: Vector, last: Vector, stride: Vector) -> Vector:
-    reach = last - first + stride - stride.below(0).where(-1, 1)
-    return reach.quotient(stride).at_least(0)
+    """How many numbers there are; without a sign, 64 bits hold any distance."""
+    back = stride.below(0)
+    reach = back.where(first - last, last - first) - 1
+    width = back.where(stride * -1, stride)
+    count = reach.cast(DType.U64).quotient(width.cast(DType.U64)).cast(DType.I64) + 1
+    return back.where(last.below(first), first.below(last)).where(count, 0)
 
 
 def _fractions(ctx: OpContext) -> Value:
     dtype = ctx[0].type.dtype
     start, end, step = (_number(ctx, index) for index in range(3))
+    wide = [as_type(ctx, number, DType.F64) for number in (start, end, step)]
+    # Rounded as the numbers are, unless it is beyond them.
     reach = as_type(ctx, ctx.emit(Sub(), end, start), DType.F64)
-    turns = ctx.emit(Div(), reach, as_type(ctx, step, DType.F64))
+    beyond = ctx.emit(Isinf(), reach)
+    reach = ctx.emit(Where(), beyond, ctx.emit(Sub(), wide[1], wide[0]), reach)
+    turns = ctx.emit(Div(), reach, wide[2])
     whole = as_type(ctx, ctx.emit(Ceil(), turns), DType.I64)
     (count,) = Vector(ctx, whole).at_least(0).read()
-    # Sixteen bits hold few whole numbers: multiples are taken of wider ones.
-    wide = DType.F64 if dtype is DType.F64 else DType.F32
-    numbers = as_type(ctx, ctx.emit(Arange(0, count, 1)), wide)
-    numbers = ctx.emit(Mul(), numbers, as_type(ctx, step, wide))
-    return as_type(ctx, ctx.emit(Add(), numbers, as_type(ctx, start, wide)), dtype)
+    # In double precision, where multiples neither overflow nor lose a whole number.
+    numbers = as_type(ctx, ctx.emit(Arange(0, count, 1)), DType.F64)
+    numbers = ctx.emit(Add(), ctx.emit(Mul(), numbers, wide[2]), wide[0])
+    return as_type(ctx, numbers, dtype)
 
 
 def _number(ctx: OpContext, index: int) -> Value:

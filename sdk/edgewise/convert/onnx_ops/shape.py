@@ -8,6 +8,7 @@ from edgewise.convert.onnx_ops.late import (
     reshape_target,
     squeezed,
     unsqueezed,
+    without_ones,
 )
 from edgewise.convert.onnx_ops.registry import onnx_op
 from edgewise.dims import Dim, Shape, floordiv, product
@@ -79,7 +80,7 @@ def _squeeze(ctx: OpContext) -> Value:
         return squeezed(ctx)
     axes = ctx.axes(len(shape), 1, 13)
     if axes is None:
-        axes = tuple(axis for axis, size in enumerate(shape) if size == 1)
+        return without_ones(ctx)
     for axis in axes:
         if isinstance(shape[axis], int) and shape[axis] != 1:
             raise ctx.malformed(f"squeezes axis {axis} of {ctx[0].type}")

@@ -10,13 +10,13 @@ from edgewise.convert.context import OpContext
 from edgewise.convert.onnx_ops.registry import onnx_op
 from edgewise.errors import ConfigError
 from edgewise.ir.graph import Value
+from edgewise.ops.automaton import compiled
 from edgewise.ops.ngrams import CountNgrams
 from edgewise.ops.text import (
     RegexFullMatch,
     StringConcat,
     StringNormalize,
     StringSplit,
-    compiled,
     texts,
 )
 
@@ -55,7 +55,7 @@ def _match(ctx: OpContext) -> Value:
     try:
         compiled(pattern)
     except ConfigError as error:
-        fix = "write the pattern as both RE2 and Python read it"
+        fix = "write the pattern in other words before export"
         raise ctx.unsupported(str(error), fix) from error
     return ctx.emit(RegexFullMatch(pattern), ctx[0])
 

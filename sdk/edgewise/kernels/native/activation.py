@@ -126,7 +126,7 @@ def mish(v):
 @helper
 def thresholded_relu(v, alpha, _):
     """``v`` where it is above alpha, else 0."""
-    return select(v > alpha, v, select(v <= alpha, splat(0.0), v))
+    return select(v > alpha, v, splat(0.0))
 
 
 @helper
