@@ -77,6 +77,11 @@ class Conv(Op, name="conv"):
         # Images of one row: the next row is another image.
         yield _conv_sample((3, 1, 14), 4, 17, kernel=(1, 3))
         yield _conv_sample((2, 1, 10), 4, 5, kernel=(1, 3), dilations=(1, 2))
+        # Tall windows over one or two channels, as over spectrograms.
+        tall = {"strides": (2, 2), "pads": (4, 1, 5, 1)}
+        yield _conv_sample((2, 11, 6), 1, 65, kernel=(10, 4), **tall)
+        yield _conv_sample((1, 9, 5), 2, 50, kernel=(7, 3), pads=(3, 1, 3, 1))
+        yield _conv_sample((1, 12, 3), 1, 64, kernel=(5, 2), dilations=(2, 1))
         yield _conv_sample((1, 4, 5), 7, 33, kernel=(1, 1))
         yield _conv_sample((1, 4, 4), 6, 4, kernel=(3, 3), groups=2)
         yield _conv_sample((2, 4, 3), 6, 36, kernel=(1, 1), groups=2)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 
 from edgewise.kernels.catalog.base import (
+    OUT,
     Binding,
     Call,
     In,
@@ -32,6 +33,35 @@ from edgewise.kernels.catalog.strides import pitch
 
 # A row of taps is one line up to here: longer ones would push a panel out of the cache.
 LONGEST_LINE = 256
+# Tall windows of short rows are gathered, once for so many panels of outputs or more:
+# a product takes its time to begin for each row of taps and each panel.
+SHORT_LINE, TALL, MANY_PANELS = 6, 5, 4
+LONGEST_ROW = 256
+
+
+@kernel("conv", "stem_f32", strided=range(OUT, 0))
+@only_f32
+def stem(call: Call) -> Binding | None:
+    """Few channels: windows are gathered into rows, which are multiplied."""
+    outputs, x = call.outputs[0].dims[-1], given(call, 0).dims
+    kernel_ = integers(call, "kernel")
+    k, plain = math.prod(kernel_) * x[3], integers(call, "dilations")[1] == 1
+    panels = -(-outputs // LANES)
+    short = kernel_[1] * x[3] <= SHORT_LINE and k <= LONGEST_ROW
+    pays = short and kernel_[0] >= TALL and panels >= MANY_PANELS
+    if integer(call, "groups") > 1 or not plain or not pays:
+        return None
+    epilogue = epilogue_words(call, outputs)
+    pixels = math.prod(call.outputs[0].dims[:-1])
+    if epilogue is None or not pixels * outputs * k:
+        return None
+    block, chunk = cut(pixels, panels, k)
+    # What is written beyond a row is written again with the next, but for the last.
+    scratch = scratch_bytes(block, 1, 4 * (block * k + LANES))
+    work = (pixels, block, chunk, Scratch(), scratch, scratch_bytes(block, 1))
+    words = (*epilogue, *window_words(call), 1, In(1), k, *work)
+    tasks = blocks(pixels, block) * blocks(panels, chunk)
+    return Binding((Launch("stem_f32", words, tasks),), (), scratch)
 
 
 @kernel("conv", "conv_f32", "product_f32", strided=ROWS_APART)

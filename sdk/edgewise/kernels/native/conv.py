@@ -74,7 +74,7 @@ def _fill_table(args, scratch, pixel, rows, channel, nothing):
         table = scratch + TABLE + 8 * tile * size
         start, moved = start + these, these
         these = whole + 1 if tile < longer else whole
-        image, y, x = _place(args, pixel + start)
+        image, y, x = place_of(args, pixel + start)
         line = image * args[OUT_HEIGHT] + y
         read = max(these, FEWEST)
         inside = start + read <= rows and _is_inside(args, x, y, read)
@@ -84,14 +84,14 @@ def _fill_table(args, scratch, pixel, rows, channel, nothing):
             _move_on(table - 8 * size, table, size, step * moved)
         else:
             for i in range(ROWS):
-                place = _place(args, pixel + min(start + i, rows - 1))
+                place = place_of(args, pixel + min(start + i, rows - 1))
                 seen = 1 if together else taps_x
                 _fill_column(args, i64(table), i, place, seen, channel, nothing)
         before = line if inside else -1
 
 
 @helper
-def _place(args, pixel):
+def place_of(args, pixel):
     """Image, row and column of a pixel of the output."""
     row = pixel // args[OUT_WIDTH]
     return row // args[OUT_HEIGHT], row % args[OUT_HEIGHT], pixel % args[OUT_WIDTH]
