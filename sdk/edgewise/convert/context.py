@@ -75,7 +75,13 @@ class OpContext:
 
     def like(self, number: float, value: Value) -> Value:
         """A scalar constant of the element type of ``value``."""
-        return self.constant(np.array(number, value.type.dtype.numpy))
+        dtype = value.type.dtype
+        try:
+            return self.constant(np.array(number, dtype.numpy))
+        except (OverflowError, ValueError) as error:  # beyond it, or not a number
+            raise self.malformed(
+                f"computes with {number} and {dtype.value}; want one of its numbers"
+            ) from error
 
     # Inputs
 
@@ -84,6 +90,16 @@ class OpContext:
         value = self.optional(index)
         if value is None:
             raise self.malformed(f"its input {index} is missing")
+        return value
+
+    def ranked(self, index: int, *ranks: int) -> Value:
+        """Input ``index``, which must have one of these numbers of axes."""
+        value = self[index]
+        if value.type.rank not in ranks:
+            wanted = " or ".join(map(str, ranks))
+            raise self.malformed(
+                f"its input {index} is {value.type}; want {wanted} axes"
+            )
         return value
 
     def optional(self, index: int) -> Value | None:

@@ -12,6 +12,8 @@ from edgewise.convert.symbols import Symbols
 from edgewise.convert.tensors import element_type
 from edgewise.dims import Dim, Shape, symbol
 from edgewise.errors import ConfigError
+from edgewise.format.tables import DamageError
+from edgewise.format.values import Sizes
 from edgewise.ir.graph import Value, input_value
 from edgewise.types import (
     ANY,
@@ -54,7 +56,15 @@ def graph_inputs(
         code = item.type.tensor_type.elem_type
         kinds.append(TensorType(element_type(parsed, code, where), shape))
     pairs = zip(names, kinds, strict=True)
-    return [input_value(name, kind.bind(fixed)) for name, kind in pairs]
+    return [_input(parsed, name, kind.bind(fixed)) for name, kind in pairs]
+
+
+def _input(parsed: Parsed, name: str, kind: ValueType) -> Value:
+    try:
+        Sizes().want_sane(kind)
+    except DamageError as error:
+        raise parsed.error(f"input {name!r} is too large: {error}") from error
+    return input_value(name, kind)
 
 
 def value_type(parsed: Parsed, type_: onnx.TypeProto, where: str) -> ValueType:
@@ -90,7 +100,10 @@ def _element(
     if not type_.tensor_type.HasField("shape"):
         return Unranked(dtype)
     dims = type_.tensor_type.shape.dim
-    sizes = (d.dim_value if d.HasField("dim_value") else ANY for d in dims)
+    sizes = (
+        d.dim_value if d.HasField("dim_value") and d.dim_value >= 0 else ANY
+        for d in dims
+    )
     return TensorType(dtype, tuple(sizes))
 
 

@@ -117,6 +117,8 @@ class Nodes:
         except (EdgewiseError, MemoryError):
             raise
         except Exception as error:
+            # Not the file's fault for certain: its schema held, and a check of ours
+            # that is missing must be heard of.
             raise InternalError(
                 f"{where}: {type(error).__name__}: {error}; please report this node"
             ) from error

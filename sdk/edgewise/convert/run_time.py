@@ -19,6 +19,8 @@ from edgewise.ops.index import Gather
 from edgewise.ops.shape import Concat, Reshape
 from edgewise.types import DType
 
+MOST = 1024  # numbers that say sizes or axes, where a run makes them
+
 
 class Emitter(Protocol):
     """Makes nodes for one operator of the model; ``OpContext`` is one."""
@@ -66,7 +68,7 @@ def read(ctx: Emitter, vector: Value, given: Sequence[Dim | None] | None) -> Sha
 def open_elements(ctx: Emitter, vector: Value) -> list[None]:
     """As many unknown elements as the vector has."""
     count = vector.type.elements
-    if isinstance(count, Expr) or vector.type.rank > 1:
+    if isinstance(count, Expr) or vector.type.rank > 1 or count > MOST:
         raise ctx.unsupported(
             f"computes with the shape {vector.type}, whose length only a run knows",
             "give fixed input_shapes, or fix the number of axes before export",

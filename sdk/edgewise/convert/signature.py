@@ -62,6 +62,8 @@ def misfit(node: onnx.NodeProto, version: int) -> str:
         wanted, field = attributes.get(item.name), field_of(item)
         if wanted is not None and wanted != field:
             return f"its attribute {item.name!r} holds {field!r}; want {wanted!r}"
+    if len(node.input) < schema.min_input:
+        return f"it reads {len(node.input)} values; want {schema.min_input} or more"
     if len(node.input) > schema.max_input:
         return f"it reads {len(node.input)} values; want at most {schema.max_input}"
     if len(node.output) > schema.max_output:

@@ -208,7 +208,10 @@ def _indices(start: Any, size: Any, step: int) -> Array:
 def _gather(op: Gather, _type: TensorType, a: Array, indices: Array) -> object:
     if not all(isinstance(index, int) for index in indices.flat):
         raise Unknown
-    return np.take(a, indices.astype(np.int64), op.axis)
+    places, size = indices.astype(np.int64), a.shape[op.axis]
+    if np.any((places < -size) | (places >= size)):
+        raise Unknown  # the run stops there
+    return np.take(a, places, op.axis)
 
 
 def _concat(op: Concat, _type: TensorType, *arrays: Array) -> object:

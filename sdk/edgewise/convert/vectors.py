@@ -7,7 +7,7 @@ from typing import TypeAlias
 import numpy as np
 
 from edgewise.convert.context import OpContext
-from edgewise.convert.run_time import dims, integer
+from edgewise.convert.run_time import MOST, dims, integer
 from edgewise.dims import Dim, Expr, Shape
 from edgewise.ir.graph import Value
 from edgewise.ir.op import Op
@@ -40,7 +40,8 @@ class Vector:
         value = ctx[index]
         if value.type.rank == 0:
             value = ctx.emit(Reshape((1,)), value)
-        if value.type.rank != 1 or isinstance(value.type.shape[0], Expr):
+        count = value.type.elements
+        if value.type.rank != 1 or isinstance(count, Expr) or count > MOST:
             raise ctx.unsupported(
                 f"its input {index} ({ctx.node.input[index]!r}) is {value.type}: only a"
                 " run knows how many numbers that is",

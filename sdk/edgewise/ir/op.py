@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import enum
+import functools
 import importlib
 import inspect
 import typing
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any, ClassVar, Self, TypeAlias
 
 import numpy as np
@@ -214,6 +215,9 @@ class Op:
             for given in types:
                 if given is not None and not isinstance(given, TensorType):
                     raise DTypeError(f"{self.name}: got {given}; want a tensor")
+        for slot, given in enumerate(types):
+            if given is None and not _may_lack(type(self).infer, slot):
+                raise ShapeError(f"{self.name}: got no input {slot}; want a value")
         try:
             result = self.infer(*types)
         except TypeError as error:
@@ -229,7 +233,7 @@ class Op:
         return ShapeError(f"{self.name}: got ({', '.join(map(str, got))}); want {want}")
 
     def infer(self, *types: Any) -> ValueType | tuple[ValueType, ...]:
-        """Types of the outputs from those of the inputs; ``None``: an absent input."""
+        """Types of the outputs; an absent input is ``None``, where so annotated."""
         raise NotImplementedError
 
     def reference(self, *inputs: Any) -> Array | tuple[Array, ...]:
@@ -270,6 +274,18 @@ class Op:
         """Work on static types of tensors; by default one pass over all memory."""
         moved = sum(t.bytes for t in (*inputs, *outputs) if t is not None)
         return Cost(0, moved)
+
+
+@functools.cache
+def _may_lack(infer: Callable[..., object], slot: int) -> bool:
+    """Whether ``infer`` lets an input be ``None``: its annotation says so."""
+    slots = list(inspect.signature(infer).parameters.values())[1:]
+    if not slots or (slot >= len(slots) and slots[-1].kind is not _REST):
+        return True  # more inputs than it takes, which calling it finds
+    return "None" in str(slots[min(slot, len(slots) - 1)].annotation)
+
+
+_REST = inspect.Parameter.VAR_POSITIONAL
 
 
 def _bind(value: AttributeValue, values: Mapping[str, Dim]) -> AttributeValue:

@@ -98,6 +98,8 @@ def mish(x: Doubles) -> Doubles:
 def normalised(x: Array, axes: tuple[int, ...], eps: float) -> Doubles:
     """Mean 0 and variance 1 over ``axes``, in two passes."""
     x = x.astype(np.float64)
+    if not x.size:  # nothing has no mean, of which numpy warns
+        return x
     centred = x - x.mean(axis=axes, keepdims=True)
     variance = np.square(centred).mean(axis=axes, keepdims=True)
     return np.asarray(centred / np.sqrt(variance + eps))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Hashable, Iterator, Sequence
 
 import numpy as np
@@ -57,7 +58,7 @@ class CountNgrams(Op, name="count_ngrams"):
 
     def reference(self, x: Array, pool: Array, places: Array, weights: Array) -> Array:
         known = self._pool(pool.tolist())
-        rows = x.reshape(-1, x.shape[-1]).tolist()
+        rows = x.reshape(math.prod(x.shape[:-1]), x.shape[-1]).tolist()
         counts = np.zeros((len(rows), self.width), np.float32)
         factors = np.zeros(self.width, np.float32)
         inside = np.all((places >= 0) & (places < self.width))

@@ -11,13 +11,19 @@ from edgewise.errors import DTypeError
 from edgewise.ir.op import Array, Op, Sample
 from edgewise.ops import cases
 from edgewise.ops.checks import STRINGS, integers
-from edgewise.types import TensorType
+from edgewise.types import DType, TensorType
 
 MODES = ("constant", "reflect", "edge", "wrap")
 
 
 def _cropped(pad: Dim) -> int:
     return min(pad, 0) if isinstance(pad, int) else 0
+
+
+def _holds(dtype: DType, value: float) -> bool:
+    signed = not dtype.value.startswith("u")
+    bits = int(dtype.value.lstrip("ui"))
+    return -(2.0 ** (bits - 1)) * signed <= value < 2.0 ** (bits - signed)
 
 
 class Pad(Op, name="pad"):
@@ -37,6 +43,8 @@ class Pad(Op, name="pad"):
             raise self.refuse((x,), f"two pads for every axis and one of {MODES}")
         if x.dtype in STRINGS and self.mode == "constant":
             raise DTypeError(f"pad: got {x}; want numbers where a number is added")
+        if x.dtype.is_integer and not _holds(x.dtype, self.value):
+            raise DTypeError(f"pad: got {x}; want what {self.value} can be added to")
         ends = tuple(zip(self.pads[: x.rank], self.pads[x.rank :], strict=True))
         for dim, (begin, end) in zip(x.shape, ends, strict=True):
             kept = dim + _cropped(begin) + _cropped(end)

@@ -157,8 +157,11 @@ class Staged:
             made = (inputs[0],)
         else:
             types = tuple(type_.bind(sizes) for type_ in node.types)
+            op = node.op.bind(sizes)
+            kinds = (None if v is None else v.kind.bind(sizes) for v in node.inputs)
             try:
-                made = outputs(node.op.bind(sizes), inputs, types, self._call)
+                op.infer_all(tuple(kinds))  # sizes that the run found need not fit
+                made = outputs(op, inputs, types, self._call)
             except MemoryError:
                 raise
             except EdgewiseError as error:

@@ -71,7 +71,8 @@ def _want_room(model: Model, values: Mapping[str, int]) -> None:
     most = share_of_machine()
     for info in model.inputs:
         shape = _shape(info, values)
-        if 8 * math.prod(shape) > most:  # as they are drawn, in double precision
+        # As they are drawn, in double precision; numpy multiplies what is beside a 0.
+        if 8 * math.prod(size or 1 for size in shape) > most:
             raise ConfigError(
                 f"input {info.name!r} of {shape}: takes more than {most} bytes, half of"
                 " this machine's memory; want smaller sizes"

@@ -115,7 +115,12 @@ def _grouped(ctx: OpContext, a: Value, b: Value) -> Value:
 def _scores(ctx: OpContext, q: Value, k: Value) -> Value:
     scale = ctx.attribute("scale")
     if scale is None:
-        scale = 1 / math.sqrt(ctx.whole(q.type.shape[3]))
+        size = ctx.whole(q.type.shape[3])
+        if not size:
+            raise ctx.malformed(
+                f"its queries are {q.type}; want heads of size 1 or more"
+            )
+        scale = 1 / math.sqrt(size)
     k = ctx.emit(Transpose((0, 1, 3, 2)), k)
     if q.type.dtype in _ROOMY:
         return _grouped(ctx, ctx.emit(Mul(), q, ctx.like(scale, q)), k)
@@ -134,7 +139,8 @@ def _capped(ctx: OpContext, scores: Value) -> Value:
 
 def _masked(ctx: OpContext, scores: Value) -> tuple[Value, bool]:
     """Scores with -inf where a query may not look; whether that may be everywhere."""
-    mask, padding = ctx.optional(3), ctx.optional(6)
+    mask = None if ctx.optional(3) is None else ctx.ranked(3, 2, 3, 4)
+    padding = None if ctx.optional(6) is None else ctx.ranked(6, 1)
     left = int(ctx.attribute("left_window_size", -1))
     allowed = _window(ctx, scores, left)
     guarded = left >= 0 or padding is not None or mask is not None

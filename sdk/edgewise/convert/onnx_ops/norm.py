@@ -36,8 +36,10 @@ def _group_norm(ctx: OpContext) -> Value:
     ctx.ignore("stash_type")
     x, scale, shift = ctx[0], ctx[1], ctx[2]
     groups = int(ctx.attribute("num_groups", 0))
+    if x.type.rank < 2:
+        raise ctx.malformed(f"its input is {x.type}; want [N, C, ...]")
     # From operator set 21 on there is a scale for each channel.
-    if ctx.opset >= 21 and scale.type.rank == 1 and x.type.rank > 1:
+    if ctx.opset >= 21 and scale.type.rank == 1:
         x = with_channels(ctx, x, ctx.whole(scale.type.shape[0]))
     channels = ctx.whole(x.type.shape[1])
     if groups < 1 or channels % groups:

@@ -12,6 +12,7 @@ from edgewise.convert.run_time import dims, integer
 from edgewise.dims import Shape
 from edgewise.ir.graph import Value
 from edgewise.ops.binary import Add
+from edgewise.ops.checks import may_equal
 from edgewise.ops.choose import Where
 from edgewise.ops.dynamic import Permute
 from edgewise.ops.index import Gather
@@ -31,6 +32,8 @@ def reduced(
     """Input 0 reduced along ``axes``, a vector of known length."""
     x = ctx[0]
     rank, count = x.type.rank, ctx.whole(axes.type.elements)
+    if count > rank:
+        raise ctx.malformed(f"reduces {count} axes of {x.type}")
     hit = _hit(ctx, axes, rank, 0)
     moved = ctx.emit(Permute(ctx.fresh(rank)), x, _order(ctx, hit, 0))
     y = reduce(moved, tuple(range(rank - count, rank)))
@@ -60,6 +63,8 @@ def along(
     """
     x = ctx[0]
     rank = x.type.rank
+    if not may_equal(axis.type.elements, 1):
+        raise ctx.malformed(f"its axis is {axis.type}; want one number")
     order = _order(ctx, _hit(ctx, axis, rank, fixed), fixed)
     free = rank - fixed
     before = (*ctx.fresh(free), *x.type.shape[free:])

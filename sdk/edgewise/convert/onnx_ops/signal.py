@@ -17,6 +17,8 @@ from edgewise.ops.signal import Dft, MelWeights
 @onnx_op("DFT", since=17)
 def _dft(ctx: OpContext) -> Value:
     x = ctx[0]
+    if x.type.rank < 2:
+        raise ctx.malformed(f"its input is {x.type}; want a signal and its parts")
     ends = bool(ctx.attribute("inverse", 0)), bool(ctx.attribute("onesided", 0))
     length = _number(ctx, 1)
 
@@ -44,9 +46,10 @@ def _number(ctx: OpContext, index: int) -> Dim | None:
 
 @onnx_op("STFT", since=17)
 def _stft(ctx: OpContext) -> Value:
-    x, step, window = ctx[0], _number(ctx, 1), ctx.optional(2)
-    if x.type.rank != 3 or step is None or (isinstance(step, int) and step < 1):
-        raise ctx.malformed(f"cuts {x.type} by {step}; want rank 3, a step from 1 on")
+    x, step = ctx.ranked(0, 3), _number(ctx, 1)
+    window = None if ctx.optional(2) is None else ctx.ranked(2, 1)
+    if step is None or (isinstance(step, int) and step < 1):
+        raise ctx.malformed(f"cuts {x.type} by {step}; want a step from 1 on")
     length = _number(ctx, 3)
     if length is None:
         length = x.type.shape[1] if window is None else window.type.shape[0]

@@ -12,6 +12,7 @@ thread count gives the same bits; no two tasks write the same memory.
 from __future__ import annotations
 
 import importlib
+import math
 import struct
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TypeAlias
@@ -221,12 +222,25 @@ def find(call: Call) -> Binding | None:
 
 def f32_word(value: float) -> int:
     """The bits of a float32, as a word."""
-    return int(struct.unpack("<i", struct.pack("<f", value))[0])
+    return _bits("<f", "<i", value)
+
+
+def f16_word(value: float) -> int:
+    """The bits of a float16, as a word."""
+    return _bits("<e", "<h", value)
 
 
 def f64_word(value: float) -> int:
     """The bits of a float64, as a word."""
-    return int(struct.unpack("<q", struct.pack("<d", value))[0])
+    return _bits("<d", "<q", value)
+
+
+def _bits(form: str, whole: str, value: float) -> int:
+    try:
+        packed = struct.pack(form, value)
+    except OverflowError:  # to infinity, as numpy rounds
+        packed = struct.pack(form, math.copysign(math.inf, value))
+    return int(struct.unpack(whole, packed)[0])
 
 
 def blocks(size: int, block: int) -> int:

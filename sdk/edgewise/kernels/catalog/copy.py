@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import struct
 import sys
 
 from edgewise.kernels.catalog.base import (
@@ -16,6 +15,7 @@ from edgewise.kernels.catalog.base import (
     Out,
     Word,
     blocks,
+    f16_word,
     f32_word,
     f64_word,
     kernel,
@@ -195,7 +195,7 @@ def value_word(dtype: DType, value: float) -> int | None:
     if dtype is DType.F64:
         return f64_word(value)
     if dtype is DType.F16:
-        return int(struct.unpack("<h", struct.pack("<e", value))[0])
+        return f16_word(value)
     if dtype is DType.BOOL:
         return int(value != 0)
     return int(value) if dtype.is_integer else None
