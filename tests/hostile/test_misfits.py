@@ -59,8 +59,11 @@ QUANTISED = [(U1, [2, 2]), (F4, []), (U1, [])] * 2 + [(F4, [])]
 @pytest.mark.parametrize(
     ("source", "reason"),
     [
-        (model("Attention", HEADS, HEADS, HEADS, (F4, [1] * 5)), "2 or 3 or 4 axes"),
-        (model("Attention", HEADS, HEADS, HEADS, (F4, [])), "2 or 3 or 4 axes"),
+        (
+            model("Attention", HEADS, HEADS, HEADS, (F4, [1] * 5)),
+            "1 or 2 or 3 or 4 axes",
+        ),
+        (model("Attention", HEADS, HEADS, HEADS, (F4, [])), "1 or 2 or 3 or 4 axes"),
         (model("Attention", *[(F4, [1, 2, 3, 0])] * 3), "heads of size 1"),
         (
             model("Attention", *[HEADS] * 3, None, None, None, (I8, [1, 1])),
@@ -84,6 +87,8 @@ QUANTISED = [(U1, [2, 2]), (F4, []), (U1, [])] * 2 + [(F4, [])]
             "-5 and u8",
         ),
         (model("LpPool", (U1, [1, 1, 4, 4]), kernel_shape=[2, 2], p=300), "300.0 and"),
+        (model("LpPool", (F4, [1, 1, 4, 4]), kernel_shape=[2, 2], p=0), "p=0"),
+        (model("GlobalLpPool", (F4, [1, 1, 4, 4]), p=0), "p=0"),
         (model("CumSum", LOGS, (I8, [2])), "want one number"),
         (model("ReduceSum", LOGS, (I8, [3])), "reduces 3 axes"),
         (model("Relu", (F4, [1 << 40, 1 << 40])), "input 'x0' is too large"),
@@ -94,6 +99,17 @@ QUANTISED = [(U1, [2, 2]), (F4, []), (U1, [])] * 2 + [(F4, [])]
 def test_a_node_that_cannot_be_is_refused(source: Any, reason: str) -> None:
     with pytest.raises(ModelFormatError, match=reason):
         ew.convert(source)
+
+
+def test_a_negative_scale_is_a_scale() -> None:
+    half = (TensorProto.FLOAT16, [1, 1, 2, 2])
+    x = np.arange(4, dtype="f2").reshape(1, 1, 2, 2)
+    scores = -x[0, 0] @ x[0, 0].T.astype("f4")
+    weights = np.exp(scores) / np.exp(scores).sum(1, keepdims=True)
+    made = ew.convert(model("Attention", half, half, half, scale=-1.0))
+    with ew.Session(made) as session:
+        y = session.run({"x0": x, "x1": x, "x2": x})["y"]
+    np.testing.assert_allclose(y[0, 0], weights @ x[0, 0], atol=1e-2)
 
 
 @pytest.mark.parametrize("op", ["Unsqueeze", "Squeeze", "Reshape", "Expand"])

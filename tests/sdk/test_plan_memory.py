@@ -51,8 +51,8 @@ class Window(Toy):
     name: ClassVar[str] = "window"
     in_place = (1,)
 
-    def infer(self, *types: TensorType) -> TensorType:
-        return types[0]
+    def infer(self, x: TensorType, *_rest: TensorType | None) -> TensorType:
+        return x
 
 
 class Halves(Toy):

@@ -125,8 +125,9 @@ def _scores(ctx: OpContext, q: Value, k: Value) -> Value:
     if q.type.dtype in _ROOMY:
         return _grouped(ctx, ctx.emit(Mul(), q, ctx.like(scale, q)), k)
     # A product of elements of few bits overflows unless both are scaled before.
-    root = ctx.like(math.sqrt(scale), q)
-    return _grouped(ctx, ctx.emit(Mul(), q, root), ctx.emit(Mul(), k, root))
+    root = math.sqrt(abs(scale))
+    q = ctx.emit(Mul(), q, ctx.like(math.copysign(root, scale), q))
+    return _grouped(ctx, q, ctx.emit(Mul(), k, ctx.like(root, k)))
 
 
 def _capped(ctx: OpContext, scores: Value) -> Value:
@@ -139,7 +140,7 @@ def _capped(ctx: OpContext, scores: Value) -> Value:
 
 def _masked(ctx: OpContext, scores: Value) -> tuple[Value, bool]:
     """Scores with -inf where a query may not look; whether that may be everywhere."""
-    mask = None if ctx.optional(3) is None else ctx.ranked(3, 2, 3, 4)
+    mask = None if ctx.optional(3) is None else ctx.ranked(3, 1, 2, 3, 4)
     padding = None if ctx.optional(6) is None else ctx.ranked(6, 1)
     left = int(ctx.attribute("left_window_size", -1))
     allowed = _window(ctx, scores, left)

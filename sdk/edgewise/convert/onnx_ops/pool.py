@@ -130,7 +130,7 @@ def _kernel(ctx: OpContext) -> tuple[int, ...]:
 @onnx_op("LpPool")
 def _lp_pool(ctx: OpContext) -> Value:
     want_image(ctx, ctx[0])
-    p, shape = float(ctx.attribute("p", 2)), window(ctx, ctx[0], _kernel(ctx))
+    p, shape = _exponent(ctx), window(ctx, ctx[0], _kernel(ctx))
     powers = _powers(ctx, ctx[0], p)
 
     def apply(image: Value) -> Value:
@@ -139,6 +139,13 @@ def _lp_pool(ctx: OpContext) -> Value:
         return ctx.emit(Mul(), mean, ctx.like(math.prod(shape.kernel), mean))
 
     return _root(ctx, channels_last(ctx, powers, apply), p)
+
+
+def _exponent(ctx: OpContext) -> float:
+    p = float(ctx.attribute("p", 2))
+    if not p:
+        raise ctx.malformed("p=0; want an exponent that has a root")
+    return p
 
 
 def _powers(ctx: OpContext, x: Value, p: float) -> Value:
@@ -162,7 +169,7 @@ def _global_max_pool(ctx: OpContext) -> Value:
 
 @onnx_op("GlobalLpPool")
 def _global_lp_pool(ctx: OpContext) -> Value:
-    p = float(ctx.attribute("p", 2))
+    p = _exponent(ctx)
     plain = {1.0: ReduceL1, 2.0: ReduceL2}.get(p)
     if plain is not None:
         return ctx.emit(plain(_spatial(ctx), True), ctx[0])

@@ -44,7 +44,9 @@ def _quantized_lstm(ctx: OpContext) -> tuple[Value, ...]:
     """
     panels, weights = PackPanels((0, 1, 2), 1, 1), []
     for index, scale in ((1, 8), (2, 10)):
-        real = _real_weight(ctx, ctx[index], ctx[scale], ctx.optional(scale + 1))
+        real = _real_weight(
+            ctx, ctx.ranked(index, 3), ctx[scale], ctx.optional(scale + 1)
+        )
         weights.append(ctx.emit(panels, real))
     return _layer(ctx, _lstm_op(ctx), weights)
 
