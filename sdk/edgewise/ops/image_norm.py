@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator
 
 import numpy as np
@@ -48,8 +47,7 @@ class _PerImage(Op):
         if not x.size:
             return x.copy()
         count = self.parts or x.shape[-1]
-        places = math.prod(x.shape[1:-1])
-        grouped = x.reshape(len(x), places, count, x.shape[-1] // max(count, 1))
+        grouped = x.reshape(len(x), -1, count, x.shape[-1] // max(count, 1))
         eps = float(self.values[-1])  # type: ignore[arg-type]  # the last attribute
         with np.errstate(all="ignore"):
             y = normalised(grouped, (1, 3), eps).reshape(x.shape)

@@ -102,15 +102,13 @@ class Resize(Op, name="resize"):
             scale = count / size if size else 1.0
             scale = scale if scales is None else float(scales[axis])
             # The number of taps follows from the scale, so it must be what it says.
-            near = scale > 0 and abs(scale * size - count) <= 1
-            if not near or (count and not size):
+            near = abs(scale * size - count) <= 1
+            if not near or (count and not (size and scale > 0)):
                 raise stopped(self, SHAPE_MISMATCH)
             start, end = float(region[axis]), float(region[axis + rank])
             yield Axis(size, count, scale, start, end)
 
     def _resized(self, x: Array, axis: int, form: Axis) -> Array:
-        if not form.target:
-            return x.take(np.zeros(0, np.int64), axis)
         index, weight, outside = taps(self.form, form)
         column = (-1, *(1,) * (x.ndim - axis - 1))
         if self.mode == "nearest":

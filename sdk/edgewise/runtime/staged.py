@@ -158,9 +158,9 @@ class Staged:
         else:
             types = tuple(type_.bind(sizes) for type_ in node.types)
             op = node.op.bind(sizes)
-            kinds = (None if v is None else v.kind.bind(sizes) for v in node.inputs)
+            reads = (None if v is None else v.kind.bind(sizes) for v in node.inputs)
             try:
-                op.infer_all(tuple(kinds))  # sizes that the run found need not fit
+                op.infer_all(tuple(reads))  # sizes that the run found need not fit
                 made = outputs(op, inputs, types, self._call)
             except MemoryError:
                 raise

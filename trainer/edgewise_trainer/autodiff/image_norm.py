@@ -27,7 +27,9 @@ def per_image(at: Adjoint) -> Gradients:
     """That of a layer norm over the places of one image and group of channels."""
     scale, shift, shape = at.input(1), at.input(2), at.x.type.shape
     count = at.op.parts or shape[-1]
-    places, each = product(shape[1:-1]), floordiv(shape[-1], count)
+    # Without groups there may be no channels at all.
+    each = floordiv(shape[-1], at.op.parts) if at.op.parts else 1
+    places = product(shape[1:-1])
     grouped, axes = (shape[0], places, count, each), (1, 3)
     normal, inverse = normalised(Reshape(grouped)(at.x), axes, at.op.eps)
     grad = Reshape(grouped)(Mul()(at.dy, scale))
