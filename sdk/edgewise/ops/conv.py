@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
 
@@ -78,7 +79,7 @@ class Conv(Op, name="conv"):
         yield _conv_sample((3, 1, 14), 4, 17, kernel=(1, 3))
         yield _conv_sample((2, 1, 10), 4, 5, kernel=(1, 3), dilations=(1, 2))
         # Tall windows over one or two channels, as over spectrograms.
-        tall = {"strides": (2, 2), "pads": (4, 1, 5, 1)}
+        tall: dict[str, Any] = {"strides": (2, 2), "pads": (4, 1, 5, 1)}
         yield _conv_sample((2, 11, 6), 1, 65, kernel=(10, 4), **tall)
         yield _conv_sample((1, 9, 5), 2, 50, kernel=(7, 3), pads=(3, 1, 3, 1))
         yield _conv_sample((1, 12, 3), 1, 64, kernel=(5, 2), dilations=(2, 1))
