@@ -301,6 +301,8 @@ def test_a_loop_without_end_stops_at_the_memory_limit() -> None:
 
 
 def test_an_interrupt_ends_a_loop_and_the_session_runs_on() -> None:
+    # A shell's background jobs ignore interrupts, and so would the loop.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     with Session(Model(endless())) as running:
         killer = threading.Thread(
             target=lambda: (time.sleep(0.3), os.kill(os.getpid(), signal.SIGINT))
