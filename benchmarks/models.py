@@ -28,8 +28,7 @@ from report import Row, table, write
 from turns import Worker, error, take_turns
 
 import edgewise as ew
-from edgewise.errors import EdgewiseError
-from edgewise.ir.graph import Node, Value
+from edgewise.summary import multiply_adds
 from edgewise.tools.inputs import random_inputs
 
 MODELS = (
@@ -81,7 +80,7 @@ def trained(folder: Path) -> Sources:
         yield source.name, path, feed_of(path, source.inputs)
 
 
-def multiply_adds(path: Path, feed: Mapping[str, Any]) -> int | None:
+def work_of(path: Path, feed: Mapping[str, Any]) -> int | None:
     """Multiply-adds of a run by the cost of every op; None if only a run knows."""
     model = ew.convert(path)
     sizes: dict[str, int] = {}
@@ -89,17 +88,8 @@ def multiply_adds(path: Path, feed: Mapping[str, Any]) -> int | None:
         shape = getattr(feed[info.name], "shape", ())
         named = zip(info.shape, shape, strict=True)
         sizes |= {name: size for name, size in named if isinstance(name, str)}
-    try:
-        nodes = model.module.functions["infer"].bind(sizes).nodes()
-    except EdgewiseError:
-        return None
-    return sum(map(_work, nodes))
-
-
-def _work(node: Node) -> int:
-    inputs = tuple(value and value.type for value in node.inputs)
-    outputs = tuple(Value(node, index).type for index in range(len(node.types)))
-    return node.op.cost(inputs, outputs).macs
+    found = multiply_adds(model.module.functions["infer"], sizes)
+    return None if found is None else sum(found)
 
 
 def row(
@@ -112,7 +102,7 @@ def row(
     limits += best([peak_run], 0.1)
     for engine, why in failed.items():
         print(f"  {engine} cannot do {name}: {why}")
-    work = multiply_adds(path, feed)
+    work = work_of(path, feed)
     share = None
     if work is not None:
         share = work * min(limits) / (peak_macs * threads * done["edgewise"].best)

@@ -22,7 +22,7 @@ def summary(
 ) -> str:
     """One row for each node, and the totals; open sizes that are not given are 1."""
     nodes = [node for node in graph.nodes() if not isinstance(node.op, Leaf)]
-    macs = _macs(graph, sizes or {})
+    macs = multiply_adds(graph, sizes or {})
     rows = [HEAD]
     each: Sequence[int | None] = [None] * len(nodes) if macs is None else macs
     for node, work in zip(nodes, each, strict=True):
@@ -35,15 +35,18 @@ def summary(
     return _columns(rows)
 
 
-def _macs(graph: Graph, sizes: Mapping[str, int]) -> list[int] | None:
-    """Multiply-adds of every node at these sizes; open ones are 1."""
+def multiply_adds(graph: Graph, sizes: Mapping[str, int]) -> list[int] | None:
+    """Multiply-adds of every node at these sizes, where open ones are 1.
+
+    None where the graph wants larger sizes, or only a run knows how much it does.
+    """
     found = frozenset().union(*(type_symbols(node.types) for node in graph.nodes()))
     opened = {name: sizes.get(name, 1) for name in found}
     try:
         bound = graph.bind(opened)
         return [_work(node) for node in bound.nodes() if not isinstance(node.op, Leaf)]
     except EdgewiseError:
-        return None  # the model needs larger sizes, or has loops
+        return None
 
 
 def _work(node: Node) -> int:

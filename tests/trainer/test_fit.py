@@ -157,8 +157,16 @@ def own_loss() -> Any:
     def loss(output: Any, target: Any) -> Any:
         return MeanSquaredError()(output, target)
 
-    loss.target = MeanSquaredError().target  # type: ignore[attr-defined]
     return loss
+
+
+def test_a_function_of_output_and_target_is_a_loss() -> None:
+    one = trainer(loss=own_loss(), optimizer=optimizers.SGD(0.1))
+    x, _ = examples()
+    target = np.zeros((90, 3), np.float32)
+    assert one.evaluate((x, target)).keys() == {"loss"}
+    before = one.step(x, target)
+    assert one.step(x, target) < before
 
 
 def test_parameters_can_be_set_by_name() -> None:
@@ -178,3 +186,5 @@ def test_data_that_does_not_fit_is_named() -> None:
         trainer().fit((x, y[:80]))
     with pytest.raises(ew.DTypeError, match="target"):
         trainer().step(x, y.astype(np.float32))
+    with pytest.raises(ew.DTypeError, match="target"):
+        trainer().evaluate((x, y.astype(np.float32)))

@@ -22,6 +22,7 @@ _KINDS = {
     for module in (losses, optimizers, schedules)
     for cls in vars(module).values()
     if isinstance(cls, type) and dataclasses.is_dataclass(cls)
+    if not cls.__name__.startswith("_")
 }
 
 

@@ -7,7 +7,7 @@ from typing import Any, TypeAlias, cast
 
 import numpy as np
 
-from edgewise.errors import ConfigError, ShapeError
+from edgewise.errors import ConfigError, DTypeError, ShapeError
 from edgewise.ir.op import Array
 
 Inputs: TypeAlias = "Array | Mapping[str, Array]"
@@ -44,6 +44,19 @@ def batches(
             raise ConfigError(f"batch {number}: want a pair of inputs and targets")
         if number >= first:
             yield batch
+
+
+def as_target(target: object, dtype: np.dtype[Any]) -> Array:
+    """A target of the type that a loss wants: whole for whole, real for real.
+
+    Raises:
+        DTypeError: It is of the other kind.
+    """
+    array = np.asarray(target)
+    kinds = {"i": "iu", "f": "f"}.get(dtype.kind, dtype.kind)
+    if array.dtype.kind not in kinds:
+        raise DTypeError(f"target: got {array.dtype}; want {dtype}")
+    return array.astype(dtype, copy=False)
 
 
 def examples(targets: object) -> int:

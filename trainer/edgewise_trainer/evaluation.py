@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-import numpy as np
-
 from edgewise.errors import ShapeError
 from edgewise.ir.graph import Graph, input_value
 from edgewise.ir.module import Module
@@ -13,9 +11,9 @@ from edgewise.ir.op import Array
 from edgewise.model import Model
 from edgewise.runtime.config import SessionConfig
 from edgewise.runtime.session import Session
-from edgewise_trainer.data import examples
+from edgewise_trainer.data import as_target, examples
 from edgewise_trainer.form import INFER
-from edgewise_trainer.losses import CrossEntropy, Loss
+from edgewise_trainer.losses import CrossEntropy, Loss, target_type
 from edgewise_trainer.step import EVALUATE, LOSS, TARGET, scalar_loss
 
 
@@ -32,7 +30,7 @@ def evaluated(
     with Session(_with_loss(model, loss), config, function=EVALUATE) as session:
         kind = session.inputs[len(names)].dtype.numpy
         for inputs, target in data:
-            wanted = np.asarray(target).astype(kind, copy=False)
+            wanted = as_target(target, kind)
             value, output = session.run({**inputs, TARGET: wanted}).values()
             here = examples(wanted)
             total, count = total + float(value) * here, count + here
@@ -48,7 +46,7 @@ def _with_loss(model: Model, loss: Loss) -> Model:
     module = model.module
     graph = module.functions[INFER]
     output = graph.outputs[0]
-    target = input_value(TARGET, loss.target(output.type))
+    target = input_value(TARGET, target_type(loss, output.type))
     value = scalar_loss(loss, output, target)
     names = (LOSS, f"{graph.output_names[0]}")
     inputs = (*graph.inputs, target)

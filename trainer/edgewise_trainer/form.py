@@ -52,6 +52,7 @@ from edgewise.ops import (
     Tanh,
 )
 from edgewise_trainer.autodiff.epilogue import TOLD_BY_RESULT
+from edgewise_trainer.autodiff.shapes import scalar
 
 INFER, PREPARE = "infer", "prepare"
 PRODUCTS = (Linear, Conv, DepthwiseConv)
@@ -79,17 +80,21 @@ class Form(NamedTuple):
     Attributes:
         graph: Inputs to outputs.
         statistics: New values of running means and variances, by name.
+        absorbed: Biases that a batch norm in training takes away again, by name: the
+            loss does not depend on them, so that their gradients are 0.
     """
 
     graph: Graph
     statistics: dict[str, Value]
+    absorbed: dict[str, Value]
 
 
 def trainable_form(module: Module, trained: Collection[str]) -> Form:
     """The model with all apart that training ``trained`` parameters passes through."""
     graph = _inlined(module, trained)
     forming = _Forming(trained)
-    return Form(graph.rebuild(forming.visit), forming.statistics)
+    graph = graph.rebuild(forming.visit)
+    return Form(graph, forming.statistics, forming.absorbed)
 
 
 def statistics(module: Module) -> set[str]:
@@ -143,6 +148,7 @@ class _Forming:
         self._depends: dict[Node, bool] = {}
         self._variables: dict[str, Value] = {}
         self.statistics: dict[str, Value] = {}
+        self.absorbed: dict[str, Value] = {}
 
     def visit(self, node: Node, inputs: Inputs) -> tuple[Value, ...]:
         """The node over new inputs, apart where that is needed."""
@@ -207,6 +213,8 @@ class _Forming:
         if fold is not None and self._is_batch_norm(fold, scale, shift):
             gamma, beta, mean, var, *bias = fold.inputs
             first = bias[0] if bias else None
+            if first is not None and isinstance(first.op, Variable):
+                self.absorbed[first.op.key] = first
             found = self._of_batch(sums, last, mean, var, first)
             parts = BatchNormFold(fold.op.values[0]).node(gamma, beta, *found, None)
             scale, shift = parts
@@ -253,7 +261,7 @@ class _Forming:
         if running is None or not isinstance(running.op, Variable):
             return
         old = self.statistics.get(running.op.key, running)
-        step = Mul()(Sub()(seen, old), constant(np.asarray(MOMENTUM, np.float32)))
+        step = Mul()(Sub()(seen, old), scalar(MOMENTUM, old))
         self.statistics[running.op.key] = Add()(old, step)
 
 

@@ -2,7 +2,7 @@
 
 Definitions and defaults are PyTorch's, so that numbers can be compared.  A loss is any
 callable ``loss(output, target) -> Value`` that gives a scalar; ``target(type)`` of it,
-where it has one, tells the type of the target that belongs to an output.
+where it has one, tells the type of the target of an output, which is else the output's.
 """
 
 from __future__ import annotations
@@ -42,9 +42,6 @@ from edgewise_trainer.autodiff.shapes import scalar, zeros
 
 class Loss(Protocol):
     """What trains a model: a scalar to make small."""
-
-    def target(self, output: TensorType) -> TensorType:
-        """The type of the target of an output."""
 
     def __call__(self, output: Value, target: Value) -> Value:
         """The loss, a scalar of the output's type."""
@@ -122,16 +119,7 @@ class CrossEntropy:
 
 
 @dataclass(frozen=True, slots=True)
-class _Elementwise:
-    """A mean over all elements of output and target, which have one shape."""
-
-    def target(self, output: TensorType) -> TensorType:
-        """The type of the output."""
-        return output
-
-
-@dataclass(frozen=True, slots=True)
-class MeanSquaredError(_Elementwise):
+class MeanSquaredError:
     """``(output - target) ** 2``, averaged."""
 
     def __call__(self, output: Value, target: Value) -> Value:
@@ -141,7 +129,7 @@ class MeanSquaredError(_Elementwise):
 
 
 @dataclass(frozen=True, slots=True)
-class MeanAbsoluteError(_Elementwise):
+class MeanAbsoluteError:
     """``|output - target|``, averaged."""
 
     def __call__(self, output: Value, target: Value) -> Value:
@@ -150,7 +138,7 @@ class MeanAbsoluteError(_Elementwise):
 
 
 @dataclass(frozen=True, slots=True)
-class Huber(_Elementwise):
+class Huber:
     """Half the square up to ``delta``, a line beyond it, averaged.
 
     Attributes:
@@ -169,7 +157,7 @@ class Huber(_Elementwise):
 
 
 @dataclass(frozen=True, slots=True)
-class BinaryCrossEntropy(_Elementwise):
+class BinaryCrossEntropy:
     """Of logits: ``max(x, 0) - x * target + log(1 + exp(-|x|))``, averaged."""
 
     def __call__(self, output: Value, target: Value) -> Value:
@@ -198,6 +186,25 @@ def named(name: str) -> Loss:
             f"loss={name!r}: want one of {', '.join(NAMED)}, or a callable"
         )
     return NAMED[name]()
+
+
+def found(loss: str | Loss) -> Loss:
+    """A loss by its name, or as it is given.
+
+    Raises:
+        ConfigError: It is neither.
+    """
+    if isinstance(loss, str):
+        return named(loss)
+    if not callable(loss):
+        raise ConfigError(f"loss={loss!r}: want a name or a callable")
+    return loss
+
+
+def target_type(loss: Loss, output: TensorType) -> TensorType:
+    """The type of the target that a loss wants for an output."""
+    tell: Callable[[TensorType], TensorType] | None = getattr(loss, "target", None)
+    return output if tell is None else tell(output)
 
 
 def _mean(value: Value) -> Value:

@@ -20,9 +20,10 @@ from edgewise.ir.module import Module, Role, VariableInfo
 from edgewise.ir.op import Array
 from edgewise.types import DType, TensorType
 from edgewise_trainer.autodiff import backward
+from edgewise_trainer.autodiff.shapes import zeros
 from edgewise_trainer.form import PREPARE, trainable_form
-from edgewise_trainer.losses import Loss
-from edgewise_trainer.optimizers import Clock, Optimizer
+from edgewise_trainer.losses import Loss, target_type
+from edgewise_trainer.update import Clock, Optimizer
 
 TRAIN_STEP, EVALUATE = "train_step", "evaluate"
 LOSS, TARGET, RATE, STEP = "loss", "target", "learning_rate", "step"
@@ -53,12 +54,16 @@ def training_step(
     """
     form = trainable_form(module, trained)
     output = form.graph.outputs[0]
-    target = input_value(TARGET, loss.target(output.type))
+    target = input_value(TARGET, target_type(loss, output.type))
     value = scalar_loss(loss, output, target)
     places = _places(Graph((), (value,), (LOSS,)), trained)
     seed = constant(np.ones((), value.type.dtype.numpy))
     grads = backward({value: seed}, list(places.values()))
     found = {key: grads[place] for key, place in places.items() if place in grads}
+    for key in form.absorbed.keys() & set(trained) - found.keys():
+        places[key] = form.absorbed[key]
+        found[key] = zeros(places[key])
+    found = {key: found[key] for key in trained if key in found}
     if not found:
         raise TrainabilityError("the loss depends on none of the parameters to train")
     clock = Clock(

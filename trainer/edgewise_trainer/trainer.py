@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import time
 from collections.abc import Mapping, Sequence
@@ -9,14 +10,14 @@ from typing import Any, Self
 
 import numpy as np
 
-from edgewise.errors import CheckpointError, ConfigError, DTypeError, ShapeError
+from edgewise.errors import CheckpointError, ConfigError, ShapeError
 from edgewise.ir.module import Module, VariableInfo
 from edgewise.ir.op import Array
 from edgewise.model import Model
 from edgewise.runtime.config import SessionConfig
 from edgewise.runtime.session import Session
 from edgewise_trainer import checkpoint, losses
-from edgewise_trainer.data import Data, Inputs, batches
+from edgewise_trainer.data import Data, Inputs, as_target, batches
 from edgewise_trainer.evaluation import evaluated
 from edgewise_trainer.history import Callback, Epoch, History, Progress
 from edgewise_trainer.losses import Loss
@@ -32,6 +33,8 @@ from edgewise_trainer.step import (
     step_module,
     training_step,
 )
+
+logger = logging.getLogger(__name__)
 
 
 class Trainer:
@@ -70,13 +73,16 @@ class Trainer:
     ) -> None:
         self._model, self._seed, self._trainable = model, seed, trainable
         self._batch_size = batch_size or 32
-        self._loss = losses.named(loss) if isinstance(loss, str) else loss
+        self._loss = losses.found(loss)
         self._optimizer = optimizer or SGD(1e-2)
         self._config = SessionConfig(threads=threads)
         self.trained = selected(model.module, trainable)
         self._step = training_step(
             model.module, self.trained, self._loss, self._optimizer
         )
+        if self._step.unreached:
+            names = ", ".join(self._step.unreached)
+            logger.warning("the loss does not depend on %s: never trained", names)
         self._session = self._opened(model.module, {})
         self._inputs = tuple(info.name for info in model.inputs)
         self.steps, self._epoch, self._batch = 0, 0, 0
@@ -187,12 +193,10 @@ class Trainer:
     def export(self) -> Model:
         """The model as it is now, to run or to save."""
         module, live = self._model.module, self._session.variables
-        variables = {
-            key: with_array(info, live[key].copy())
-            if key in live and info.initial is not None
-            else info
-            for key, info in module.variables.items()
-        }
+        changed = module.variables.keys() & self._step.graph.updates.keys()
+        variables = dict(module.variables)
+        for key in changed:
+            variables[key] = with_array(variables[key], live[key].copy())
         return Model(Module(module.functions, variables, module.metadata))
 
     def save_checkpoint(self, path: str | os.PathLike[str]) -> None:
@@ -284,12 +288,3 @@ def replaced(info: VariableInfo | None, key: str, value: Array) -> VariableInfo:
     if info.packing is not None:
         array = np.asarray(info.packing.reference(array))
     return with_array(info, np.ascontiguousarray(array))
-
-
-def as_target(target: object, dtype: np.dtype[Any]) -> Array:
-    """A target of the type that a loss wants: whole for whole, real for real."""
-    array = np.asarray(target)
-    kinds = {"i": "iu", "f": "f"}.get(dtype.kind, dtype.kind)
-    if array.dtype.kind not in kinds:
-        raise DTypeError(f"target: got {array.dtype}; want {dtype}")
-    return array.astype(dtype, copy=False)

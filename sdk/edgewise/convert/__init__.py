@@ -64,7 +64,7 @@ def convert_module(source: Source, config: ConvertConfig | None = None) -> Conve
         raise EdgewiseError(
             "converting this model needs more memory than there is"
         ) from error
-    except Exception as error:
+    except Exception as error:  # whatever a file makes us do, one kind of error leaves
         what = f"{type(error).__name__}: {error}"
         raise InternalError(f"converting failed: {what}; please report it") from error
     return done

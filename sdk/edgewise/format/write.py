@@ -78,7 +78,7 @@ def _replace(target: Path, chunks: Iterable[Buffer]) -> None:
             os.fsync(file.fileno())
         read(draft)
         draft.replace(target)
-    except BaseException:
+    except BaseException:  # an interrupt, too, leaves no half-written file behind
         draft.unlink(missing_ok=True)
         raise
     _sync(target.parent)

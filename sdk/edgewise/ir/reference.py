@@ -12,7 +12,13 @@ from typing import Any
 
 import numpy as np
 
-from edgewise.errors import InternalError, ShapeError
+from edgewise.errors import (
+    KERNEL_FAULT,
+    EdgewiseError,
+    InternalError,
+    KernelError,
+    ShapeError,
+)
 from edgewise.ir.binders import MAX_SIZE
 from edgewise.ir.fit import described, fits
 from edgewise.ir.op import Call, Op
@@ -63,6 +69,31 @@ def outputs(
             raise ShapeError(f"{op.name}: got ({given}); the model says ({want})")
         raise InternalError(f"{op.name}: its reference gave ({given}); want ({want})")
     return tuple(results)
+
+
+def outputs_of_node(
+    op: Op,
+    label: str,
+    inputs: Sequence[Any],
+    types: tuple[ValueType, ...],
+    call: Call,
+) -> tuple[Any, ...]:
+    """``outputs``, whose errors name the node.
+
+    Raises:
+        KernelError: The reference stopped; of an exception that is none of ours, too,
+            for what a file makes references do must not reach a user as numpy's.
+    """
+    try:
+        return outputs(op, inputs, types, call)
+    except MemoryError:
+        raise
+    except EdgewiseError as error:
+        if isinstance(error, KernelError) and not error.node:
+            raise KernelError(error.op, label, error.status) from error
+        raise
+    except Exception as error:
+        raise KernelError(op.name, label, KERNEL_FAULT) from error
 
 
 def _held(inputs: Sequence[Any]) -> frozenset[int]:

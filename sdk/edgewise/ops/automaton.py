@@ -12,7 +12,8 @@ from typing import NamedTuple, TypeAlias
 
 from edgewise.errors import ConfigError, ShapeError
 from edgewise.ops.characters import Test, word
-from edgewise.ops.regex import Chars, Choice, Repeat, Row, Tree, parse
+from edgewise.ops.regex import parse
+from edgewise.ops.regex_tree import Chars, Choice, Repeat, Row, Tree
 
 MAX_STATES = 5000
 MAX_KEPT = 1 << 20  # states in all steps that are remembered

@@ -14,7 +14,7 @@ from edgewise.ops import cases
 from edgewise.ops.checks import may_equal, same_dtype, want_shape, wide
 from edgewise.ops.epilogue import NAMES, finish, parameters, want_epilogue
 from edgewise.ops.pack import PANEL, PackPanels, PackTaps, matrices, panels
-from edgewise.ops.windows import WINDOWS, Window
+from edgewise.ops.windows import WINDOWS, Window, Windowed
 from edgewise.types import TensorType
 
 
@@ -127,22 +127,13 @@ def with_epilogue(sample: Sample, op: Op) -> Sample:
     return Sample(op, (x, w, *epilogue, cases.floats(*shape, seed=3)))
 
 
-class DepthwiseConv(Op, name="depthwise_conv"):
+class DepthwiseConv(Windowed, name="depthwise_conv"):
     """Each channel of ``x[N, H, W, C]`` by its taps ``w[kh * kw, C]``; the epilogue."""
 
     in_place = (4,)
-    kernel: tuple[int, ...]
-    strides: tuple[int, ...] = (1, 1)
-    pads: tuple[int, ...] = (0, 0, 0, 0)
-    dilations: tuple[int, ...] = (1, 1)
     activation: str = "none"
     alpha: float = 0.0
     beta: float = 0.0
-
-    @property
-    def window(self) -> Window:
-        """How the windows lie."""
-        return Window(self.kernel, self.strides, self.pads, self.dilations)
 
     def infer(
         self, x: TensorType, w: TensorType, *epilogue: TensorType | None

@@ -18,22 +18,12 @@ from edgewise.ops import cases
 from edgewise.ops.checks import FLOATS, integers, same_dtype, want, want_shape, wide
 from edgewise.ops.conv import Conv, DepthwiseConv
 from edgewise.ops.pack import PANEL, PackPanels, matrices, panels
-from edgewise.ops.windows import Window
+from edgewise.ops.windows import Windowed
 from edgewise.types import TensorType
 
 
-class _Windowed(Op):
+class _Gradient(Windowed):
     """The window of the convolution whose gradient it is."""
-
-    kernel: tuple[int, ...]
-    strides: tuple[int, ...] = (1, 1)
-    pads: tuple[int, ...] = (0, 0, 0, 0)
-    dilations: tuple[int, ...] = (1, 1)
-
-    @property
-    def window(self) -> Window:
-        """How the windows lie."""
-        return Window(self.kernel, self.strides, self.pads, self.dilations)
 
     @property
     def taps(self) -> int:
@@ -52,7 +42,7 @@ class _Windowed(Op):
         return total[:, top : top + height, left : left + width]
 
 
-class ConvInputGrad(_Windowed, name="conv_input_grad"):
+class ConvInputGrad(_Gradient, name="conv_input_grad"):
     """Gradient ``[N, H, W, C]`` of the image of a ``conv``, of ``dy[N, h, w, O]``."""
 
     sizes: tuple[Dim, ...]  # H, W, C
@@ -100,7 +90,7 @@ class ConvInputGrad(_Windowed, name="conv_input_grad"):
             yield Sample(ConvInputGrad(**named), (dy, w))
 
 
-class ConvWeightGrad(_Windowed, name="conv_weight_grad"):
+class ConvWeightGrad(_Gradient, name="conv_weight_grad"):
     """Gradient of the panels of a ``conv``, of its image and ``dy[N, h, w, O]``."""
 
     groups: int = 1
@@ -150,7 +140,7 @@ class ConvWeightGrad(_Windowed, name="conv_weight_grad"):
             yield Sample(ConvWeightGrad(**_window(op), groups=op.groups), (x, dy))
 
 
-class DepthwiseInputGrad(_Windowed, name="depthwise_input_grad"):
+class DepthwiseInputGrad(_Gradient, name="depthwise_input_grad"):
     """Gradient ``[N, H, W, C]`` of the image of a ``depthwise_conv``."""
 
     sizes: tuple[Dim, ...]  # H, W
@@ -183,7 +173,7 @@ class DepthwiseInputGrad(_Windowed, name="depthwise_input_grad"):
             yield Sample(DepthwiseInputGrad(**_window(op), sizes=x.shape[1:3]), (dy, w))
 
 
-class DepthwiseWeightGrad(_Windowed, name="depthwise_weight_grad"):
+class DepthwiseWeightGrad(_Gradient, name="depthwise_weight_grad"):
     """Gradient ``[kh * kw, C]`` of the taps of a ``depthwise_conv``."""
 
     def infer(self, x: TensorType, dy: TensorType) -> TensorType:

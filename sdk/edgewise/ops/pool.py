@@ -7,25 +7,15 @@ from functools import reduce
 
 import numpy as np
 
-from edgewise.ir.op import Array, Op, Sample
+from edgewise.ir.op import Array, Sample
 from edgewise.ops import cases
 from edgewise.ops.checks import FLOATS, NUMBERS, want, want_axis
-from edgewise.ops.windows import WINDOWS, Window
+from edgewise.ops.windows import WINDOWS, Windowed
 from edgewise.types import TensorType
 
 
-class MaxPool(Op, name="max_pool"):
+class MaxPool(Windowed, name="max_pool"):
     """The largest element of every window; padding never wins, NaN does."""
-
-    kernel: tuple[int, ...]
-    strides: tuple[int, ...] = (1, 1)
-    pads: tuple[int, ...] = (0, 0, 0, 0)
-    dilations: tuple[int, ...] = (1, 1)
-
-    @property
-    def window(self) -> Window:
-        """How the windows lie."""
-        return Window(self.kernel, self.strides, self.pads, self.dilations)
 
     def infer(self, x: TensorType) -> TensorType:
         want(self, (x,), NUMBERS)
@@ -52,19 +42,10 @@ class MaxPool(Op, name="max_pool"):
             yield Sample(op, (cases.whole(1, 5, 5, 3, dtype=dtype),))
 
 
-class AveragePool(Op, name="average_pool"):
+class AveragePool(Windowed, name="average_pool"):
     """The mean of every window, over all its taps or over those inside the image."""
 
-    kernel: tuple[int, ...]
-    strides: tuple[int, ...] = (1, 1)
-    pads: tuple[int, ...] = (0, 0, 0, 0)
-    dilations: tuple[int, ...] = (1, 1)
     count_include_pad: bool = False
-
-    @property
-    def window(self) -> Window:
-        """How the windows lie."""
-        return Window(self.kernel, self.strides, self.pads, self.dilations)
 
     def infer(self, x: TensorType) -> TensorType:
         want(self, (x,), FLOATS)

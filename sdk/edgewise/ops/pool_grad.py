@@ -12,25 +12,15 @@ from edgewise.ir.op import Array, Op, Sample
 from edgewise.ops import cases
 from edgewise.ops.checks import FLOATS, integers, same_dtype, want, want_shape, wide
 from edgewise.ops.pool import AveragePool, MaxPool
-from edgewise.ops.windows import WINDOWS, Window
+from edgewise.ops.windows import WINDOWS, Windowed
 from edgewise.types import TensorType
 
 
-class MaxPoolGrad(Op, name="max_pool_grad"):
+class MaxPoolGrad(Windowed, name="max_pool_grad"):
     """Gradient of the image ``x[N, H, W, C]`` of a ``max_pool``, of ``dy``.
 
     Of equal elements the first of a window, row by row, has it all, as PyTorch has it.
     """
-
-    kernel: tuple[int, ...]
-    strides: tuple[int, ...] = (1, 1)
-    pads: tuple[int, ...] = (0, 0, 0, 0)
-    dilations: tuple[int, ...] = (1, 1)
-
-    @property
-    def window(self) -> Window:
-        """How the windows lie."""
-        return Window(self.kernel, self.strides, self.pads, self.dilations)
 
     def infer(self, x: TensorType, dy: TensorType) -> TensorType:
         same_dtype(self, x, dy)
@@ -55,20 +45,11 @@ class MaxPoolGrad(Op, name="max_pool_grad"):
             yield Sample(MaxPoolGrad(**op), (x, dy))
 
 
-class AveragePoolGrad(Op, name="average_pool_grad"):
+class AveragePoolGrad(Windowed, name="average_pool_grad"):
     """Gradient ``[N, H, W, C]`` of the image of an ``average_pool``, of ``dy``."""
 
-    sizes: tuple[Dim, ...]  # H, W
-    kernel: tuple[int, ...]
-    strides: tuple[int, ...] = (1, 1)
-    pads: tuple[int, ...] = (0, 0, 0, 0)
-    dilations: tuple[int, ...] = (1, 1)
     count_include_pad: bool = False
-
-    @property
-    def window(self) -> Window:
-        """How the windows lie."""
-        return Window(self.kernel, self.strides, self.pads, self.dilations)
+    sizes: tuple[Dim, ...]  # H, W
 
     def infer(self, dy: TensorType) -> TensorType:
         want(self, (dy,), FLOATS)
@@ -93,7 +74,7 @@ class AveragePoolGrad(Op, name="average_pool_grad"):
     @staticmethod
     def samples() -> Iterator[Sample]:
         for op, x, dy in _pools(AveragePool):
-            yield Sample(AveragePoolGrad(x.shape[1:3], **op), (dy,))
+            yield Sample(AveragePoolGrad(**op, sizes=x.shape[1:3]), (dy,))
 
 
 def _inside(pads: tuple[int, ...], padded: Array, sizes: tuple[int, ...]) -> Array:

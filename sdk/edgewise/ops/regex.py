@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import sys
 from string import hexdigits, octdigits
-from typing import NamedTuple, TypeAlias
 
 from edgewise.errors import ConfigError
 from edgewise.ops.characters import (
@@ -23,46 +22,13 @@ from edgewise.ops.characters import (
     opposite,
     word,
 )
+from edgewise.ops.regex_tree import Chars, Choice, Place, Repeat, Row, Tree
 
 NEW_LINE = ("\n", "\n")
 MAX_REPEATS = 1000  # as RE2 has it
 MAX_DEPTH = 100  # groups within groups
 MAX_LENGTH = 1 << 14
 
-
-class Chars(NamedTuple):
-    """One character that passes a test."""
-
-    test: Test
-
-
-class Place(NamedTuple):
-    """No character, but an edge: of the text, of a line or of a word."""
-
-    kind: str
-
-
-class Row(NamedTuple):
-    """One part after the other."""
-
-    parts: tuple[Tree, ...]
-
-
-class Choice(NamedTuple):
-    """Any of the parts."""
-
-    parts: tuple[Tree, ...]
-
-
-class Repeat(NamedTuple):
-    """A part ``low`` to ``high`` times; ``None``: without end."""
-
-    part: Tree
-    low: int
-    high: int | None
-
-
-Tree: TypeAlias = "Chars | Place | Row | Choice | Repeat"
 _EDGES = {
     "\\A": "text start",
     "\\z": "text end",

@@ -72,6 +72,20 @@ class Window(NamedTuple):
             )
 
 
+class Windowed(Op):
+    """An op with windows over two axes of an image, channels last."""
+
+    kernel: tuple[int, ...]
+    strides: tuple[int, ...] = (1, 1)
+    pads: tuple[int, ...] = (0, 0, 0, 0)
+    dilations: tuple[int, ...] = (1, 1)
+
+    @property
+    def window(self) -> Window:
+        """How the windows lie."""
+        return Window(self.kernel, self.strides, self.pads, self.dilations)
+
+
 # Input [N, H, W] and attributes: tails, borders, uneven pads, no images.
 WINDOWS: tuple[tuple[tuple[int, ...], dict[str, Any]], ...] = (
     ((1, 5, 7), {"kernel": (3, 3)}),

@@ -9,9 +9,9 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from edgewise.errors import KERNEL_FAULT, EdgewiseError, KernelError
+from edgewise.errors import KernelError
 from edgewise.ir.op import Array, Call
-from edgewise.ir.reference import outputs as computed
+from edgewise.ir.reference import outputs_of_node
 from edgewise.named import NamedTuple
 from edgewise.plan.flat import ABSENT
 from edgewise.plan.plan import Plan
@@ -188,16 +188,8 @@ class Executable:
         ]
         numbers = plan.flat.writes[index]
         types = tuple([plan.types[number] for number in numbers])
-        try:
-            results = computed(op, inputs, types, self._call)
-        except MemoryError:
-            raise
-        except EdgewiseError as error:
-            if isinstance(error, KernelError) and not error.node:
-                raise self._stopped(index, error.status) from error
-            raise
-        except Exception as error:
-            raise self._stopped(index, KERNEL_FAULT) from error
+        label = plan.flat.nodes[index].label
+        results = outputs_of_node(op, label, inputs, types, self._call)
         for number, result in zip(numbers, results, strict=True):
             base = plan.locations[number][0]
             if base.place is Place.OBJECT:

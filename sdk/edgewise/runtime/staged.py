@@ -8,11 +8,11 @@ from typing import Any
 
 import numpy as np
 
-from edgewise.errors import KERNEL_FAULT, EdgewiseError, InternalError, KernelError
+from edgewise.errors import InternalError
 from edgewise.ir.binders import learn
 from edgewise.ir.graph import Constant, Graph, Input, Node, Variable
 from edgewise.ir.op import Array
-from edgewise.ir.reference import outputs
+from edgewise.ir.reference import outputs_of_node
 from edgewise.ir.sizes import solve
 from edgewise.named import NamedTuple
 from edgewise.plan.arena import Layout
@@ -159,17 +159,8 @@ class Staged:
             types = tuple(type_.bind(sizes) for type_ in node.types)
             op = node.op.bind(sizes)
             reads = (None if v is None else v.kind.bind(sizes) for v in node.inputs)
-            try:
-                op.infer_all(tuple(reads))  # sizes that the run found need not fit
-                made = outputs(op, inputs, types, self._call)
-            except MemoryError:
-                raise
-            except EdgewiseError as error:
-                if isinstance(error, KernelError) and not error.node:
-                    raise KernelError(error.op, node.label, error.status) from error
-                raise
-            except Exception as error:
-                raise KernelError(node.op.name, node.label, KERNEL_FAULT) from error
+            op.infer_all(tuple(reads))  # sizes that the run found need not fit
+            made = outputs_of_node(op, node.label, inputs, types, self._call)
         kinds = zip(action.writes, made, node.types, strict=True)
         for number, value, kind in kinds:
             kept[number] = _contiguous(objects.own(value))

@@ -17,7 +17,7 @@ from edgewise.types import DType, TensorType
 SIZES = (2, 4)
 # Error relative to the largest sum.  A transform makes numbers larger by its norm (of
 # rows in A and B, of their products in two directions) and rounding goes with them:
-# five times an ordinary sum's for F(4 x 4), measured at most two.
+# five times an ordinary sum's for F(4 x 4).
 EPS = 2.0**-24
 BOUND = {2: 8.0, 4: 40.0}
 FIXED = frozenset({1})

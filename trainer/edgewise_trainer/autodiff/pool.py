@@ -17,4 +17,5 @@ def max_pool(at: Adjoint) -> Gradients:
 @gradient(AveragePool)
 def average_pool(at: Adjoint) -> Gradients:
     """An equal part to each element of a window."""
-    return (AveragePoolGrad(at.x.type.shape[1:3], *at.op.values)(at.dy),)
+    back = AveragePoolGrad(*at.op.values, sizes=at.x.type.shape[1:3])
+    return (back(at.dy),)

@@ -206,7 +206,7 @@ def main() -> None:
         if given.debug:
             raise
         sys.exit(str(error))
-    except Exception as error:
+    except Exception as error:  # the compiler's own: who waits for it reads one line
         if given.debug:
             raise
         what = f"{type(error).__name__}: {' '.join(str(error).split())}"
