@@ -74,7 +74,7 @@ class Model:
         Arrays that are stored as the source had them are read-only views.
         """
         return {
-            key: _logical(info)
+            key: logical_array(info, _stored(info))
             for key, info in self.module.variables.items()
             if info.role is Role.PARAMETER
         }
@@ -105,11 +105,16 @@ def load(path: str | os.PathLike[str]) -> Model:
     return Model.load(path)
 
 
-def _logical(info: VariableInfo) -> Array:
-    if info.initial is None:
-        raise InternalError(f"parameter {info.key!r} has no values")
+def logical_array(info: VariableInfo, stored: Array) -> Array:
+    """What a variable's stored form stands for, in the shape of the source model."""
     if info.packing is None:
-        return info.initial
+        return stored
     if not isinstance(info.packing, Packing):
         raise InternalError(f"{info.packing} of {info.key!r} cannot be undone")
-    return info.packing.unpack(info.initial, info.logical)
+    return info.packing.unpack(stored, info.logical)
+
+
+def _stored(info: VariableInfo) -> Array:
+    if info.initial is None:
+        raise InternalError(f"parameter {info.key!r} has no values")
+    return info.initial

@@ -89,10 +89,21 @@ class Form(NamedTuple):
     absorbed: dict[str, Value]
 
 
-def trainable_form(module: Module, trained: Collection[str]) -> Form:
-    """The model with all apart that training ``trained`` parameters passes through."""
+def trainable_form(
+    module: Module,
+    trained: Collection[str],
+    scales: Collection[str] | None = None,
+) -> Form:
+    """The model with all apart that training ``trained`` parameters passes through.
+
+    Args:
+        module: The model.
+        trained: Names of parameters.
+        scales: Those among them that make a batch norm use the statistics of the batch
+            if they are its scale; ``None``: all.
+    """
     graph = _inlined(module, trained)
-    forming = _Forming(trained)
+    forming = _Forming(trained, trained if scales is None else scales)
     graph = graph.rebuild(forming.visit)
     return Form(graph, forming.statistics, forming.absorbed)
 
@@ -143,8 +154,8 @@ def dependent(graph: Graph, trained: Collection[str]) -> set[Node]:
 class _Forming:
     """One walk over a graph, which remembers what depends on trained parameters."""
 
-    def __init__(self, trained: Collection[str]) -> None:
-        self._trained = trained
+    def __init__(self, trained: Collection[str], scales: Collection[str]) -> None:
+        self._trained, self._scales = trained, scales
         self._depends: dict[Node, bool] = {}
         self._variables: dict[str, Value] = {}
         self.statistics: dict[str, Value] = {}
@@ -156,7 +167,7 @@ class _Forming:
             return (self._variables.setdefault(node.op.key, Value(node)),)
         if isinstance(node.op, PRODUCTS) and any(map(self._moves, inputs)):
             return (self._product(node, inputs),)
-        if isinstance(node.op, BatchNorm) and self._is_trained(inputs[1]):
+        if isinstance(node.op, BatchNorm) and self._uses_batch(inputs[1]):
             return (self._norm(node.op, inputs),)
         return with_inputs(node, inputs)
 
@@ -177,11 +188,12 @@ class _Forming:
             stack.pop()
         return self._depends[value.node]
 
-    def _is_trained(self, value: Value | None) -> bool:
+    def _uses_batch(self, value: Value | None) -> bool:
+        """Whether a batch norm of this scale uses the statistics of the batch."""
         return (
             value is not None
             and isinstance(value.op, Variable)
-            and value.op.key in self._trained
+            and value.op.key in self._scales
         )
 
     def _product(self, node: Node, inputs: Inputs) -> Value:
@@ -227,7 +239,7 @@ class _Forming:
         return (
             isinstance(fold.op, BatchNormFold)
             and whole
-            and self._is_trained(fold.inputs[0])
+            and self._uses_batch(fold.inputs[0])
         )
 
     def _norm(self, op: BatchNorm, inputs: Inputs) -> Value:

@@ -21,8 +21,9 @@ from edgewise.ir.op import Array
 from edgewise.types import DType, TensorType
 from edgewise_trainer.autodiff import backward
 from edgewise_trainer.autodiff.shapes import zeros
-from edgewise_trainer.form import PREPARE, trainable_form
+from edgewise_trainer.form import trainable_form
 from edgewise_trainer.losses import Loss, target_type
+from edgewise_trainer.parts import part
 from edgewise_trainer.update import Clock, Optimizer
 
 TRAIN_STEP, EVALUATE = "train_step", "evaluate"
@@ -56,7 +57,7 @@ def training_step(
     output = form.graph.outputs[0]
     target = input_value(TARGET, target_type(loss, output.type))
     value = scalar_loss(loss, output, target)
-    places = _places(Graph((), (value,), (LOSS,)), trained)
+    places = places_of(Graph((), (value,), (LOSS,)), trained)
     seed = constant(np.ones((), value.type.dtype.numpy))
     grads = backward({value: seed}, list(places.values()))
     found = {key: grads[place] for key, place in places.items() if place in grads}
@@ -93,37 +94,17 @@ def scalar_loss(
 
 
 def step_module(module: Module, step: Step, states: Mapping[str, Array]) -> Module:
-    """A module that holds the step, and of what is derived only that which it reads.
+    """A module that holds the step, to run on its own.
 
     Args:
         module: The model.
         step: Its training step.
         states: What the optimizer remembers; zeros where one is missing.
     """
-    functions = {TRAIN_STEP: step.graph}
-    read = _read(step.graph)
-    variables = {key: info for key, info in module.variables.items() if key in read}
-    for info in step.states:
-        array = states.get(info.key)
-        variables[info.key] = VariableInfo(info.key, info.type, info.role, array)
-    prepare = module.functions.get(PREPARE)
-    kept = (
-        {}
-        if prepare is None
-        else {key: value for key, value in prepare.updates.items() if key in read}
-    )
-    if kept:
-        functions[PREPARE] = Graph((), (), (), kept)
-        behind = _read(functions[PREPARE])
-        variables |= {key: module.variables[key] for key in behind}
-    return Module(functions, variables, module.metadata)
+    return part(module, TRAIN_STEP, step.graph, step.states, states)
 
 
-def _read(graph: Graph) -> set[str]:
-    return {node.op.key for node in graph.nodes() if isinstance(node.op, Variable)}
-
-
-def _places(graph: Graph, trained: Sequence[str]) -> dict[str, Value]:
+def places_of(graph: Graph, trained: Sequence[str]) -> dict[str, Value]:
     """Where each parameter is read: one value each, in the order of ``trained``."""
     found = {
         node.op.key: Value(node)
