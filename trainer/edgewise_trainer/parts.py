@@ -26,14 +26,14 @@ def part(
         name: Name of the function.
         graph: The function.
         states: Variables of its own.
-        values: What those hold; zeros where one is missing.
+        values: What those hold; what they begin with where one is missing.
     """
     functions = dict(module.functions) | {name: graph}
     functions = {key: functions[key] for key in reachable(functions, [name])}
     read = set[str]().union(*map(_read, functions.values()))
     variables = {key: info for key, info in module.variables.items() if key in read}
     for info in states:
-        array = None if values is None else values.get(info.key)
+        array = (values or {}).get(info.key, info.initial)
         variables[info.key] = VariableInfo(info.key, info.type, info.role, array)
     prepare = module.functions.get(PREPARE)
     derived = prepare.updates if prepare is not None else {}

@@ -16,10 +16,14 @@ from edgewise.ops import (
     Conv,
     DepthwiseConv,
     GroupNorm,
+    Gru,
     InstanceNorm,
     LayerNorm,
     Linear,
+    Lstm,
+    MatMul,
     RmsNorm,
+    Rnn,
     ScaleShift,
 )
 from edgewise_trainer.form import INFER, PREPARE, statistics
@@ -27,6 +31,8 @@ from edgewise_trainer.form import INFER, PREPARE, statistics
 Trainable: TypeAlias = "str | Sequence[str]"
 NORMS = (BatchNorm, BatchNormFold, LayerNorm, RmsNorm, InstanceNorm, GroupNorm)
 PRODUCTS = (Linear, Conv, DepthwiseConv)
+RECURRENT = (Gru, Lstm, Rnn)
+LORA = "lora:"
 
 
 def selected(module: Module, trainable: Trainable) -> tuple[str, ...]:
@@ -36,7 +42,9 @@ def selected(module: Module, trainable: Trainable) -> tuple[str, ...]:
         module: The model.
         trainable: ``"all"``; ``"last:K"``, the last K layers with weights; ``"bias"``,
             what is added to sums, shifts of norms included; ``"norm"``, scales and
-            shifts of norms; or patterns of names, as a shell has them.
+            shifts of norms; ``"lora:RANK"``, the weights of linear layers and
+            convolutions, by way of factors of that rank (``edgewise_trainer.lora``); or
+            patterns of names, as a shell has them.
 
     Raises:
         ConfigError: It is none of these, or nothing fits.
@@ -48,19 +56,28 @@ def selected(module: Module, trainable: Trainable) -> tuple[str, ...]:
         chosen = set(names)
     elif trainable.startswith("last:"):
         chosen = _last(module, _count(trainable))
+    elif trainable.startswith(LORA):
+        _count(trainable)
+        chosen = _weights(module)
     elif trainable == "bias":
         chosen = _biases(module)
     elif trainable == "norm":
         chosen = _of_norms(module, slice(0, 2))
     else:
         raise ConfigError(
-            f"trainable={trainable!r}: want 'all', 'last:K', 'bias', 'norm' or "
-            "a list of name patterns"
+            f"trainable={trainable!r}: want 'all', 'last:K', 'bias', 'norm', "
+            "'lora:RANK' or a list of name patterns"
         )
     found = tuple(name for name in names if name in chosen)
     if not found:
         raise ConfigError(f"trainable={trainable!r}: the model has no such parameter")
     return found
+
+
+def lora_rank(trainable: Trainable) -> int | None:
+    """The rank of the factors to train; ``None`` where parameters are trained."""
+    lora = isinstance(trainable, str) and trainable.startswith(LORA)
+    return _count(str(trainable)) if lora else None
 
 
 def candidates(module: Module) -> list[str]:
@@ -89,9 +106,9 @@ def _matching(names: Sequence[str], patterns: Sequence[str]) -> set[str]:
 
 
 def _count(trainable: str) -> int:
-    text = trainable.partition(":")[2]
+    kind, _, text = trainable.partition(":")
     if not text.isdecimal() or int(text) < 1:
-        raise ConfigError(f"trainable={trainable!r}: want 'last:K' with K from 1 on")
+        raise ConfigError(f"trainable={trainable!r}: want '{kind}:K' with K from 1 on")
     return int(text)
 
 
@@ -120,10 +137,9 @@ def _nodes(module: Module) -> list[Node]:
     return module.functions[INFER].nodes()
 
 
-def _own(node: Node, module: Module) -> set[str]:
+def _own(node: Node, module: Module, variables: set[Node]) -> set[str]:
     """Parameters that a node reads itself, not those of what comes before it."""
     found: set[str] = set()
-    variables = _variable_only(module.functions[INFER])
     for value in node.inputs:
         if value is not None and value.node in variables:
             found |= _behind(value, module)
@@ -141,14 +157,19 @@ def _variable_only(graph: Graph) -> set[Node]:
     return found
 
 
-def _last(module: Module, count: int) -> set[str]:
-    layers = [
-        own
+def _layers(module: Module) -> list[tuple[Node, set[str]]]:
+    """Nodes that compute, and the parameters that each reads itself."""
+    variables = _variable_only(module.functions[INFER])
+    names = set(candidates(module))
+    return [
+        (node, _own(node, module, variables) & names)
         for node in _nodes(module)
-        if node.op.name != "constant"
-        and not isinstance(node.op, Variable)
-        and (own := _own(node, module) & set(candidates(module)))
+        if node.op.name != "constant" and not isinstance(node.op, Variable)
     ]
+
+
+def _last(module: Module, count: int) -> set[str]:
+    layers = [own for _, own in _layers(module) if own]
     weighted = [own for own in layers if any(_rank(module, key) > 1 for key in own)]
     if len(weighted) < count:
         raise ConfigError(
@@ -158,30 +179,46 @@ def _last(module: Module, count: int) -> set[str]:
     return set().union(*layers[first:])
 
 
+def _weights(module: Module) -> set[str]:
+    """What linear layers and convolutions multiply by."""
+    names = set(candidates(module))
+    variables = _variable_only(module.functions[INFER])
+    read = [
+        value
+        for node in _nodes(module)
+        if isinstance(node.op, (*PRODUCTS, MatMul))
+        for value in node.inputs[0 if isinstance(node.op, MatMul) else 1 : 2]
+        if value is not None and value.node in variables
+    ]
+    behind = set().union(*(_behind(value, module) for value in read))
+    return {key for key in behind & names if _rank(module, key) > 1}
+
+
 def _rank(module: Module, key: str) -> int:
     return module.variables[key].logical.rank
 
 
+def _is_vector(module: Module, key: str) -> bool:
+    """Whether it varies along one axis at most, as a bias does."""
+    shape = module.variables[key].logical.shape
+    return sum(size != 1 for size in shape) <= 1
+
+
 def _biases(module: Module) -> set[str]:
-    shifts = [
-        node.inputs[3]
-        for node in _nodes(module)
-        if isinstance(node.op, PRODUCTS) and len(node.inputs) > 3
-    ]
     found: set[str] = set()
-    for value in shifts:
-        if value is not None:
-            found |= {key for key in _behind(value, module) if _rank(module, key) <= 1}
-    scales = _of_norms(module, slice(0, 1))
-    added = [
-        key
-        for node in _nodes(module)
-        if isinstance(node.op, Add)
-        for key in _own(node, module)
-        if _rank(module, key) == 1
-    ]
+    recurrent: set[str] = set()
+    for node in _nodes(module):
+        shift = node.inputs[3] if len(node.inputs) > 3 else None
+        if isinstance(node.op, PRODUCTS):
+            found |= _behind(shift, module)
+        elif isinstance(node.op, RECURRENT):
+            recurrent |= _behind(shift, module)
+    for node, own in _layers(module):
+        found |= own if isinstance(node.op, Add) else set()
+    found = {key for key in found if _is_vector(module, key)}
+    found -= _of_norms(module, slice(0, 1))
     shifted = _of_norms(module, slice(1, 2))
-    return ((found - scales) | set(added) | shifted) & set(candidates(module))
+    return (found | recurrent | shifted) & set(candidates(module))
 
 
 def _of_norms(module: Module, which: slice) -> set[str]:

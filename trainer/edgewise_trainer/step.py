@@ -35,7 +35,7 @@ class Step(NamedTuple):
 
     Attributes:
         graph: Inputs of the model, then target, rate and step number; gives the loss.
-        states: What the optimizer remembers.
+        states: What it remembers beside the parameters.
         unreached: Parameters that were to be trained and that the loss does not use.
     """
 
@@ -99,7 +99,7 @@ def step_module(module: Module, step: Step, states: Mapping[str, Array]) -> Modu
     Args:
         module: The model.
         step: Its training step.
-        states: What the optimizer remembers; zeros where one is missing.
+        states: What the step remembers; as at first where one is missing.
     """
     return part(module, TRAIN_STEP, step.graph, step.states, states)
 

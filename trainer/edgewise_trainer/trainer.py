@@ -10,8 +10,8 @@ from typing import Any, Self
 
 import numpy as np
 
-from edgewise.errors import CheckpointError, ConfigError, ShapeError
-from edgewise.ir.module import Module, VariableInfo
+from edgewise.errors import CheckpointError, ShapeError
+from edgewise.ir.module import Module
 from edgewise.ir.op import Array
 from edgewise.model import Model
 from edgewise.runtime.config import SessionConfig
@@ -23,7 +23,7 @@ from edgewise_trainer.history import Callback, Epoch, History, Progress
 from edgewise_trainer.losses import Loss
 from edgewise_trainer.optimizers import SGD, Optimizer
 from edgewise_trainer.schedules import rate_at
-from edgewise_trainer.selection import Trainable, selected
+from edgewise_trainer.selection import Trainable
 from edgewise_trainer.step import (
     LOSS,
     RATE,
@@ -31,8 +31,9 @@ from edgewise_trainer.step import (
     TARGET,
     TRAIN_STEP,
     step_module,
-    training_step,
 )
+from edgewise_trainer.task import make_task
+from edgewise_trainer.values import replaced, with_array
 
 logger = logging.getLogger(__name__)
 
@@ -76,10 +77,8 @@ class Trainer:
         self._loss = losses.found(loss)
         self._optimizer = optimizer or SGD(1e-2)
         self._config = SessionConfig(threads=threads)
-        self.trained = selected(model.module, trainable)
-        self._step = training_step(
-            model.module, self.trained, self._loss, self._optimizer
-        )
+        task = make_task(model.module, trainable, self._loss, self._optimizer, seed)
+        self.trained, self._adapters, self._step = task
         if self._step.unreached:
             names = ", ".join(self._step.unreached)
             logger.warning("the loss does not depend on %s: never trained", names)
@@ -184,20 +183,40 @@ class Trainer:
             ConfigError: There is no such parameter.
             ShapeError: An array has another shape.
         """
-        module = self.export().module
+        module = self._bare().module
         variables = dict(module.variables)
+        states = self._states()
         for key, value in values.items():
             variables[key] = replaced(variables.get(key), key, value)
-        self._renew(Module(module.functions, variables, module.metadata))
+        for adapter in self._adapters:
+            if adapter.weight in values:  # that value is the whole weight
+                states[adapter.b.key] = np.zeros_like(states[adapter.b.key])
+        self._model = Model(Module(module.functions, variables, module.metadata))
+        self._session = self._opened(self._model.module, states)
 
     def export(self) -> Model:
-        """The model as it is now, to run or to save."""
+        """The model as it is now, to run or to save; adapters are merged."""
+        model, live = self._bare(), self._session.variables
+        module, variables = model.module, dict(model.module.variables)
+        for adapter in self._adapters:
+            info = variables[adapter.weight]
+            merged = adapter.merged(live[adapter.weight], live)
+            variables[adapter.weight] = with_array(info, merged)
+        return Model(Module(module.functions, variables, module.metadata))
+
+    def _bare(self) -> Model:
+        """The model as it is now, without adapters."""
         module, live = self._model.module, self._session.variables
         changed = module.variables.keys() & self._step.graph.updates.keys()
         variables = dict(module.variables)
         for key in changed:
             variables[key] = with_array(variables[key], live[key].copy())
         return Model(Module(module.functions, variables, module.metadata))
+
+    def _states(self) -> dict[str, Array]:
+        """What is learned or remembered beside the parameters."""
+        live = self._session.variables
+        return {info.key: live[info.key].copy() for info in self._step.states}
 
     def save_checkpoint(self, path: str | os.PathLike[str]) -> None:
         """Write all that ``resume`` needs: whole, or not at all.
@@ -216,9 +235,7 @@ class Trainer:
             "epoch": self._epoch,
             "batch": self._batch,
         }
-        live = self._session.variables
-        states = {info.key: live[info.key].copy() for info in self._step.states}
-        checkpoint.save(path, self.export(), states, facts)
+        checkpoint.save(path, self._bare(), self._states(), facts)
 
     @classmethod
     def resume(
@@ -247,12 +264,6 @@ class Trainer:
         trainer._session = trainer._opened(model.module, states)
         return trainer
 
-    def _renew(self, module: Module) -> None:
-        live = self._session.variables
-        states = {info.key: live[info.key] for info in self._step.states}
-        self._model = Model(module)
-        self._session = self._opened(module, states)
-
     def _opened(self, module: Module, states: Mapping[str, Array]) -> Session:
         found = Model(step_module(module, self._step, states))
         return Session(found, self._config, function=TRAIN_STEP)
@@ -269,22 +280,3 @@ def _told(callbacks: Sequence[Callback], event: Progress | Epoch) -> bool:
     """Tell all, and whether one of them wants to end."""
     answers = [callback(event) for callback in callbacks]
     return any(answer is True for answer in answers)
-
-
-def with_array(info: VariableInfo, array: Array) -> VariableInfo:
-    """The variable with another array, stored as it is."""
-    packing, logical = info.packing, info.logical
-    return VariableInfo(info.key, info.type, info.role, array, logical, packing)
-
-
-def replaced(info: VariableInfo | None, key: str, value: Array) -> VariableInfo:
-    """The variable with another logical array."""
-    if info is None:
-        raise ConfigError(f"the model has no parameter {key!r}")
-    array = np.asarray(value, info.logical.dtype.numpy)
-    if array.shape != info.logical.dims:
-        got = list(array.shape)
-        raise ShapeError(f"parameter {key!r}: got {got}; want {info.logical}")
-    if info.packing is not None:
-        array = np.asarray(info.packing.reference(array))
-    return with_array(info, np.ascontiguousarray(array))
