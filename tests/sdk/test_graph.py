@@ -32,6 +32,17 @@ def chain() -> Graph:
     return Graph((x,), (Add()(y, y),), ("y",), {"w": w})
 
 
+def test_a_variable_is_assigned_after_whatever_reads_its_old_value() -> None:
+    kind = TensorType(DType.F32, (3, 3))
+    a, b = variable_value("a", kind), variable_value("b", kind)
+    new_a = Add()(a, b)
+    new_b = Add()(b, Neg()(a))
+    graph = Graph((), (), (), {"a": new_a, "b": new_b})
+    order = graph.nodes()
+    readers = [node for node in order if a in node.inputs or b in node.inputs]
+    assert [node.op.name for node in readers] == ["neg", "add", "add"]
+
+
 def test_nodes_come_after_their_inputs_and_unused_inputs_stay() -> None:
     spare = input_value("spare", F32)
     graph = chain()

@@ -107,3 +107,33 @@ def test_an_op_without_a_gradient_is_named_before_training() -> None:
     with pytest.raises(ew.TrainabilityError, match="Round"):
         Trainer(ew.convert(proto))
     Trainer(ew.convert(proto), trainable="last:1")
+
+
+def test_a_step_frees_what_it_kept_as_it_goes_back() -> None:
+    """Each layer more costs what it keeps, not its gradients on top."""
+    sizes = {}
+    for depth in (8, 16):
+        trainer = Trainer(ew.convert(stack(depth)), loss="mse")
+        x = np.ones((512, 64), np.float32)
+        trainer.step(x, x)
+        sizes[depth] = trainer.memory.arena_bytes
+    assert sizes[16] - sizes[8] <= 8 * (512 * 64 * 4 + 3 * 64 * 64 * 4)
+
+
+def stack(depth: int) -> onnx.ModelProto:
+    """Square layers, each with a ReLU behind it; declared in a shuffled order."""
+    rng = np.random.default_rng(1)
+    weights = [
+        numpy_helper.from_array(rng.normal(0, 0.1, (64, 64)).astype("f4"), f"w{i}")
+        for i in rng.permutation(depth)
+    ]
+    nodes = []
+    for i in range(depth):
+        given = f"r{i - 1}" if i else "x"
+        nodes.append(helper.make_node("MatMul", [given, f"w{i}"], [f"m{i}"]))
+        nodes.append(helper.make_node("Relu", [f"m{i}"], [f"r{i}"]))
+    x = helper.make_tensor_value_info("x", TensorProto.FLOAT, ["N", 64])
+    y = helper.make_tensor_value_info(f"r{depth - 1}", TensorProto.FLOAT, ["N", 64])
+    graph = helper.make_graph(nodes, "stack", [x], [y], weights)
+    opset = helper.make_opsetid("", 17)
+    return helper.make_model(graph, opset_imports=[opset], ir_version=8)

@@ -64,7 +64,6 @@ def training_step(
     for key in form.absorbed.keys() & set(trained) - found.keys():
         places[key] = form.absorbed[key]
         found[key] = zeros(places[key])
-    found = {key: found[key] for key in trained if key in found}
     if not found:
         raise TrainabilityError("the loss depends on none of the parameters to train")
     clock = Clock(
@@ -105,13 +104,13 @@ def step_module(module: Module, step: Step, states: Mapping[str, Array]) -> Modu
 
 
 def places_of(graph: Graph, trained: Sequence[str]) -> dict[str, Value]:
-    """Where each parameter is read: one value each, in the order of ``trained``."""
-    found = {
+    """Where each parameter is read: one value each, in the order of the graph."""
+    wanted = set(trained)
+    return {
         node.op.key: Value(node)
         for node in graph.nodes()
-        if isinstance(node.op, Variable) and node.op.key in set(trained)
+        if isinstance(node.op, Variable) and node.op.key in wanted
     }
-    return {key: found[key] for key in trained if key in found}
 
 
 def _updates(
@@ -122,7 +121,8 @@ def _updates(
 ) -> tuple[dict[str, Value], tuple[VariableInfo, ...]]:
     updates: dict[str, Value] = {}
     states: list[VariableInfo] = []
-    for key, grad in grads.items():
+    # The gradients of the last layers come first, and free what they read.
+    for key, grad in reversed(grads.items()):
         parameter = places[key]
         infos = {
             slot: VariableInfo(f"{key}/{slot}", parameter.type, Role.STATE)

@@ -15,6 +15,7 @@ from edgewise.ir.module import Module
 from edgewise.ir.op import Array
 from edgewise.model import Model
 from edgewise.runtime.config import SessionConfig
+from edgewise.runtime.memory import MemoryReport
 from edgewise.runtime.session import Session
 from edgewise_trainer import checkpoint, losses
 from edgewise_trainer.data import Data, Inputs, as_target, batches
@@ -85,6 +86,11 @@ class Trainer:
         self._session = self._opened(model.module, {})
         self._inputs = tuple(info.name for info in model.inputs)
         self.steps, self._epoch, self._batch = 0, 0, 0
+
+    @property
+    def memory(self) -> MemoryReport:
+        """What a step takes, of the largest batch so far."""
+        return self._session.memory
 
     def step(self, inputs: Inputs, target: Array) -> float:
         """One step of the optimizer.

@@ -177,7 +177,12 @@ class Graph:
     def _walk(self) -> list[Node]:
         order: list[Node] = []
         done: set[int] = set()
-        starts = (*self.inputs, *self.roots)
+        # What variables are assigned from comes before the first of the assignments:
+        # so whatever reads a variable's old value has run when it gets its new one.
+        assigned = [value.node for value in self.updates.values()]
+        sources = [v for node in assigned for v in node.inputs if v is not None]
+        ordinary = (*self.inputs, *self.binders, *self.outputs)
+        starts = (*ordinary, *sources, *self.updates.values())
         stack = [(start.node, False) for start in reversed(starts)]
         while stack:
             node, expanded = stack.pop()

@@ -7,6 +7,7 @@ smallest result is kept.  No order can go below the largest sum of live bytes.
 
 from __future__ import annotations
 
+from bisect import insort
 from collections.abc import Callable, Sequence
 from itertools import accumulate
 
@@ -71,26 +72,19 @@ def _place(
 ) -> list[int]:
     """Each block of ``order`` at the lowest gap between those it meets in time."""
     offsets = [0] * len(blocks)
-    steps = max((block.last for block in blocks), default=-1) + 1
-    placed: list[list[int]] = [[] for _ in range(steps)]
+    placed: list[tuple[int, int, int, int]] = []  # by offset: offset, end, first, last
     for number in order:
-        size = padded[number]
+        size, (_, born, dead) = padded[number], blocks[number]
         if not size:
             continue
-        when = range(blocks[number].first, blocks[number].last + 1)
-        neighbours: set[int] = set()
-        for step in when:
-            neighbours.update(placed[step])
         start = 0
-        for offset, end in sorted(
-            (offsets[n], offsets[n] + padded[n]) for n in neighbours
-        ):
-            if offset - start >= size:
-                break
-            start = max(start, end)
+        for offset, end, first, last in placed:
+            if first <= dead and last >= born:
+                if offset - start >= size:
+                    break
+                start = max(start, end)
         offsets[number] = start
-        for step in when:
-            placed[step].append(number)
+        insort(placed, (start, start + size, born, dead))
     return offsets
 
 

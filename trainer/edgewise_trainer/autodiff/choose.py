@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from edgewise.ops import And, Cast, Clip, GreaterEqual, LessEqual, Where
+from edgewise.ops import ActivationGrad, Cast, Clip, Where
 from edgewise_trainer.autodiff.rule import Adjoint, Gradients, gradient
-from edgewise_trainer.autodiff.shapes import scalar, sum_to, zeros
+from edgewise_trainer.autodiff.shapes import sum_to, zeros
 
 
 @gradient(Where)
@@ -24,7 +24,5 @@ def cast(at: Adjoint) -> Gradients:
 
 @gradient(Clip)
 def clip(at: Adjoint) -> Gradients:
-    """As it is within the bounds, bounds included, as PyTorch has it; else none."""
-    low, high = scalar(at.op.low, at.x), scalar(at.op.high, at.x)
-    inside = And()(GreaterEqual()(at.x, low), LessEqual()(at.x, high))
-    return (Where()(inside, at.dy, zeros(at.dy)),)
+    """As it is within the bounds; told by the result, so its input need not be kept."""
+    return (ActivationGrad("clip", at.op.low, at.op.high)(at.dy, at.y),)
