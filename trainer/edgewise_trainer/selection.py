@@ -157,7 +157,7 @@ def _variable_only(graph: Graph) -> set[Node]:
     return found
 
 
-def _layers(module: Module) -> list[tuple[Node, set[str]]]:
+def layers(module: Module) -> list[tuple[Node, set[str]]]:
     """Nodes that compute, and the parameters that each reads itself."""
     variables = _variable_only(module.functions[INFER])
     names = set(candidates(module))
@@ -169,14 +169,14 @@ def _layers(module: Module) -> list[tuple[Node, set[str]]]:
 
 
 def _last(module: Module, count: int) -> set[str]:
-    layers = [own for _, own in _layers(module) if own]
-    weighted = [own for own in layers if any(_rank(module, key) > 1 for key in own)]
+    owned = [own for _, own in layers(module) if own]
+    weighted = [own for own in owned if any(_rank(module, key) > 1 for key in own)]
     if len(weighted) < count:
         raise ConfigError(
             f"trainable='last:{count}': {len(weighted)} layers have weights"
         )
-    first = layers.index(weighted[-count])
-    return set().union(*layers[first:])
+    first = owned.index(weighted[-count])
+    return set().union(*owned[first:])
 
 
 def _weights(module: Module) -> set[str]:
@@ -213,7 +213,7 @@ def _biases(module: Module) -> set[str]:
             found |= _behind(shift, module)
         elif isinstance(node.op, RECURRENT):
             recurrent |= _behind(shift, module)
-    for node, own in _layers(module):
+    for node, own in layers(module):
         found |= own if isinstance(node.op, Add) else set()
     found = {key for key in found if _is_vector(module, key)}
     found -= _of_norms(module, slice(0, 1))

@@ -52,6 +52,8 @@ class Trainer:
         batch_size: What ``fit`` and ``evaluate`` cut data into, if they are not told.
         threads: Threads of a step; None: as a session has them.
         seed: Of the order of examples.
+        state: What the optimizer remembers at the start, as ``state`` gives it; zeros
+            where it is missing.
 
     Attributes:
         steps: Optimizer steps done.
@@ -72,6 +74,7 @@ class Trainer:
         batch_size: int | None = None,
         threads: int | None = None,
         seed: int = 0,
+        state: Mapping[str, Array] | None = None,
     ) -> None:
         self._model, self._seed, self._trainable = model, seed, trainable
         self._batch_size = batch_size or 32
@@ -83,7 +86,7 @@ class Trainer:
         if self._step.unreached:
             names = ", ".join(self._step.unreached)
             logger.warning("the loss does not depend on %s: never trained", names)
-        self._session = self._opened(model.module, {})
+        self._session = self._opened(model.module, state or {})
         self._inputs = tuple(info.name for info in model.inputs)
         self.steps, self._epoch, self._batch = 0, 0, 0
 
@@ -191,7 +194,7 @@ class Trainer:
         """
         module = self._bare().module
         variables = dict(module.variables)
-        states = self._states()
+        states = self.state()
         for key, value in values.items():
             variables[key] = replaced(variables.get(key), key, value)
         for adapter in self._adapters:
@@ -219,8 +222,8 @@ class Trainer:
             variables[key] = with_array(variables[key], live[key].copy())
         return Model(Module(module.functions, variables, module.metadata))
 
-    def _states(self) -> dict[str, Array]:
-        """What is learned or remembered beside the parameters."""
+    def state(self) -> dict[str, Array]:
+        """What is learned or remembered beside the parameters, as it is stored."""
         live = self._session.variables
         return {info.key: live[info.key].copy() for info in self._step.states}
 
@@ -241,7 +244,7 @@ class Trainer:
             "epoch": self._epoch,
             "batch": self._batch,
         }
-        checkpoint.save(path, self._bare(), self._states(), facts)
+        checkpoint.save(path, self._bare(), self.state(), facts)
 
     @classmethod
     def resume(
@@ -252,7 +255,7 @@ class Trainer:
         Raises:
             CheckpointError: The file is damaged, or is no checkpoint.
         """
-        model, states, facts = checkpoint.load(path)
+        model, state, facts = checkpoint.load(path)
         try:
             trainer = cls(
                 model,
@@ -262,12 +265,12 @@ class Trainer:
                 batch_size=facts["batch_size"],
                 threads=threads,
                 seed=facts["seed"],
+                state=state,
             )
             trainer.steps, trainer._epoch = facts["steps"], facts["epoch"]
             trainer._batch = facts["batch"]
         except KeyError as error:
             raise CheckpointError(f"{path}: the trainer wrote no {error}") from error
-        trainer._session = trainer._opened(model.module, states)
         return trainer
 
     def _opened(self, module: Module, states: Mapping[str, Array]) -> Session:
