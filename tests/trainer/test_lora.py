@@ -84,7 +84,7 @@ def test_the_first_step_is_the_gradient_seen_through_the_first_factor() -> None:
     plain.step(*batch())
     change = trainer.parameters()["w4"] - before
     whole = plain.parameters()["w4"] - before
-    states = trainer._states()
+    states = trainer.state()
     a = states["w4/lora_a"]
     np.testing.assert_allclose(change.T, a @ (a.T @ whole.T), rtol=1e-4, atol=1e-6)
 

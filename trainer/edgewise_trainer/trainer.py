@@ -11,6 +11,7 @@ from typing import Any, Self
 import numpy as np
 
 from edgewise.errors import CheckpointError, ShapeError
+from edgewise.ir.graph import Graph
 from edgewise.ir.module import Module
 from edgewise.ir.op import Array
 from edgewise.model import Model
@@ -20,9 +21,11 @@ from edgewise.runtime.session import Session
 from edgewise_trainer import checkpoint, losses
 from edgewise_trainer.data import Data, Inputs, as_target, batches
 from edgewise_trainer.evaluation import evaluated
+from edgewise_trainer.form import INFER
 from edgewise_trainer.history import Callback, Epoch, History, Progress
 from edgewise_trainer.losses import Loss
 from edgewise_trainer.optimizers import SGD, Optimizer
+from edgewise_trainer.resized import resized, takes
 from edgewise_trainer.schedules import rate_at
 from edgewise_trainer.selection import Trainable
 from edgewise_trainer.step import (
@@ -33,7 +36,7 @@ from edgewise_trainer.step import (
     TRAIN_STEP,
     step_module,
 )
-from edgewise_trainer.task import make_task
+from edgewise_trainer.task import Task, make_task
 from edgewise_trainer.values import replaced, with_array
 
 logger = logging.getLogger(__name__)
@@ -81,8 +84,8 @@ class Trainer:
         self._loss = losses.found(loss)
         self._optimizer = optimizer or SGD(1e-2)
         self._config = SessionConfig(threads=threads)
-        task = make_task(model.module, trainable, self._loss, self._optimizer, seed)
-        self.trained, self._adapters, self._step = task
+        self._infer = model.module.functions[INFER]
+        self.trained, self._adapters, self._step = self._task(self._infer)
         if self._step.unreached:
             names = ", ".join(self._step.unreached)
             logger.warning("the loss does not depend on %s: never trained", names)
@@ -107,6 +110,7 @@ class Trainer:
             The loss before the step.
         """
         feed: dict[str, Any] = dict(self._named(inputs))
+        self._resize(feed)
         kind = self._session.inputs[len(self._inputs)].dtype.numpy
         feed[TARGET] = as_target(target, kind)
         rate = rate_at(self._optimizer.lr, self.steps)
@@ -272,6 +276,25 @@ class Trainer:
         except KeyError as error:
             raise CheckpointError(f"{path}: the trainer wrote no {error}") from error
         return trainer
+
+    def _task(self, infer: Graph) -> Task:
+        module = self._model.module.with_function(INFER, infer)
+        loss, optimizer = self._loss, self._optimizer
+        return make_task(module, self._trainable, loss, optimizer, self._seed)
+
+    def _resize(self, feed: Mapping[str, Any]) -> None:
+        """Make the step anew where inputs have sizes that the model does not declare.
+
+        Raises:
+            ShapeError: The model does not work at these sizes.
+        """
+        shapes = {name: np.shape(array) for name, array in feed.items()}
+        if takes(self._infer, shapes):
+            return
+        infer = resized(self._model.module.functions[INFER], shapes)
+        task, model, states = self._task(infer), self._bare(), self.state()
+        self._infer, self._step = infer, task.step
+        self._session = self._opened(model.module, states)
 
     def _opened(self, module: Module, states: Mapping[str, Array]) -> Session:
         found = Model(step_module(module, self._step, states))

@@ -1,0 +1,163 @@
+"""What the attributes of an op become where its inputs have other sizes.
+
+Sizes that were numbers when a file was made lie in attributes.  They are carried over
+where they can only mean one thing; all else is refused.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, TypeAlias
+
+from edgewise.dims import Dim, Shape, bind, product, symbols
+from edgewise.ir.op import Op
+from edgewise.ops import (
+    Expand,
+    Gather,
+    GatherElements,
+    GatherNd,
+    Reshape,
+    Resize,
+    ScatterElements,
+    ScatterNd,
+    Slice,
+)
+from edgewise.types import TensorType, ValueType
+
+Kinds: TypeAlias = "tuple[ValueType | None, ...]"
+BATCH = "batch"  # the symbol of a first axis that was a number
+# Ops whose sizes count from the ends of an axis, or count no elements of it.
+_FREE = {"attention", "pad", "tile"}
+
+
+def carried(op: Op, before: Kinds, after: Kinds, batch: int) -> Op:
+    """The op for inputs of other types.
+
+    Args:
+        op: As it was made.
+        before: Types of its inputs then.
+        after: Types of its inputs now.
+        batch: What ``BATCH`` was.
+
+    Raises:
+        ShapeError: Its attributes might mean several things there.
+    """
+    if before == after:
+        return op
+    old, new = before[0], after[0]
+    carry = _CARRY.get(type(op))
+    if carry and isinstance(old, TensorType) and isinstance(new, TensorType):
+        made = carry(op, old.shape, new.shape, batch)
+    else:
+        counts = any("Dim" in str(field.kind) for field in op.fields)
+        fixed = (counts and op.name not in _FREE) or op.bodies()
+        made = None if fixed else op
+    if made is None:
+        want = ", ".join(map(str, before))
+        raise op.refuse(after, f"({want}), for which the model was made")
+    return made
+
+
+def _reshape(op: Any, before: Shape, after: Shape, batch: int) -> Op | None:
+    """Runs of axes that hold the same elements are carried over one by one.
+
+    One that becomes a single axis takes what there is now; one that begins with the
+    batch grows along it.
+    """
+    sizes: list[Dim] = []
+    for old, made in _runs(before, op.shape):
+        kept, now = op.shape[made], product(after[old])
+        rest = product(kept[1:])
+        if before[old] == after[old]:
+            sizes += kept
+        elif len(kept) == 1:
+            sizes.append(now)
+        elif made.start == 0 and bind(now, {BATCH: batch}) == product(before[old]):
+            sizes += [now // rest, *kept[1:]]
+        else:
+            return None
+    return Reshape(tuple(sizes))
+
+
+def _runs(before: Shape, after: Shape) -> list[tuple[slice, slice]]:
+    """The shortest runs of axes on both sides that hold equally many elements."""
+    runs: list[tuple[slice, slice]] = []
+    first = second = 0
+    while first < len(before) and second < len(after):
+        i, j = first + 1, second + 1
+        while product(before[first:i]) != product(after[second:j]):
+            left, right = _size(before[first:i]), _size(after[second:j])
+            if left < right and i < len(before):
+                i += 1
+            elif j < len(after):
+                j += 1
+            else:
+                i, j = len(before), len(after)
+                break
+        runs.append((slice(first, i), slice(second, j)))
+        first, second = i, j
+    last = runs.pop() if runs else (slice(0, 0), slice(0, 0))
+    ends = (slice(last[0].start, len(before)), slice(last[1].start, len(after)))
+    return [*runs, ends]  # axes of one element may be left over
+
+
+def _size(shape: Shape) -> int:
+    """About how many elements: symbols count as large."""
+    whole = product(shape)
+    found = bind(whole, dict.fromkeys(symbols(whole), 10_007))
+    return found if isinstance(found, int) else 0
+
+
+def _slice(op: Any, before: Shape, after: Shape, _: int) -> Op | None:
+    """Whole axes stay whole; parts of an axis whose size differs might be any."""
+    sizes = list(op.sizes)
+    for axis, (old, new) in enumerate(zip(before, after, strict=True)):
+        if old == new:
+            continue
+        if (op.starts[axis], op.sizes[axis], op.steps[axis]) != (0, old, 1):
+            return None
+        sizes[axis] = new
+    return Slice(op.starts, tuple(sizes), op.steps)
+
+
+def _expand(op: Any, before: Shape, after: Shape, _: int) -> Op:
+    """Axes that were not spread follow."""
+    sizes = list(op.shape)
+    for back in range(1, min(len(before), len(sizes)) + 1):
+        if before[-back] == sizes[-back]:
+            sizes[-back] = after[-back]
+    return Expand(tuple(sizes))
+
+
+def _resize(op: Any, before: Shape, after: Shape, _: int) -> Op | None:
+    """As many times larger as it was."""
+    sizes: list[Dim] = []
+    for old, new, size in zip(before, after, op.sizes, strict=True):
+        if old in (new, size):
+            sizes.append(size if old == new else new)
+        elif all(isinstance(dim, int) for dim in (old, new, size)):
+            if size * new % old:
+                return None
+            sizes.append(size * new // old)
+        else:
+            return None
+    return op.replace(sizes=tuple(sizes))  # type: ignore[no-any-return]
+
+
+def _gather(op: Any, before: Shape, after: Shape, _: int) -> Op | None:
+    """Places were counted along the axis that there was."""
+    return op if before[op.axis] == after[op.axis] else None
+
+
+def _counted(_op: Any, _before: Shape, _after: Shape, _: int) -> Op | None:
+    return None
+
+
+_CARRY: dict[type[Op], Callable[[Any, Shape, Shape, int], Op | None]] = {
+    Reshape: _reshape,
+    Slice: _slice,
+    Expand: _expand,
+    Resize: _resize,
+    Gather: _gather,
+    **dict.fromkeys((GatherElements, GatherNd, ScatterElements, ScatterNd), _counted),
+}
