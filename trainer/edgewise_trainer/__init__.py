@@ -5,6 +5,7 @@ from __future__ import annotations
 from edgewise_trainer import losses, optimizers, schedules
 from edgewise_trainer.gradients import gradients
 from edgewise_trainer.history import EarlyStop, Epoch, History, Progress
+from edgewise_trainer.report import TrainabilityReport
 from edgewise_trainer.trainer import Trainer
 
 __all__ = [
@@ -12,6 +13,7 @@ __all__ = [
     "Epoch",
     "History",
     "Progress",
+    "TrainabilityReport",
     "Trainer",
     "gradients",
     "losses",

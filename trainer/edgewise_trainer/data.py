@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, TypeAlias, cast
 
 import numpy as np
@@ -57,6 +57,19 @@ def as_target(target: object, dtype: np.dtype[Any]) -> Array:
     if array.dtype.kind not in kinds:
         raise DTypeError(f"target: got {array.dtype}; want {dtype}")
     return array.astype(dtype, copy=False)
+
+
+def named(inputs: Inputs, names: Sequence[str]) -> Mapping[str, Array]:
+    """Inputs by name, where the only one may come without.
+
+    Raises:
+        ShapeError: There are several.
+    """
+    if isinstance(inputs, Mapping):
+        return inputs
+    if len(names) != 1:
+        raise ShapeError(f"got one array; want a mapping of inputs {names}")
+    return {names[0]: inputs}
 
 
 def examples(targets: object) -> int:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
@@ -42,6 +42,12 @@ class Progress:
 
 # Sees every step and every epoch; one that gives True ends the training.
 Callback: TypeAlias = Callable[["Progress | Epoch"], "bool | None"]
+
+
+def told(callbacks: Sequence[Callback], event: Progress | Epoch) -> bool:
+    """Tell all, and whether one of them wants to end."""
+    answers = [callback(event) for callback in callbacks]
+    return any(answer is True for answer in answers)
 
 
 @dataclass(frozen=True, slots=True)

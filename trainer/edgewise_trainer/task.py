@@ -12,34 +12,42 @@ from edgewise_trainer.step import Step, training_step
 from edgewise_trainer.update import Optimizer
 
 
-class Task(NamedTuple):
-    """What is trained, and by which step.
+class Aim(NamedTuple):
+    """What is trained.
 
     Attributes:
+        module: The model, with adapters at work where there are any.
         trained: Names of the parameters.
         adapters: The factors that are trained in their stead, if any.
-        step: The training step; its states include the factors.
+        keys: Variables that a step changes: the parameters, or the factors.
     """
 
+    module: Module
     trained: tuple[str, ...]
     adapters: tuple[Adapter, ...]
-    step: Step
+    keys: tuple[str, ...]
 
 
-def make_task(
-    module: Module, trainable: Trainable, loss: Loss, optimizer: Optimizer, seed: int
-) -> Task:
-    """The task of training what ``trainable`` says.
+def aim(module: Module, trainable: Trainable, seed: int) -> Aim:
+    """What ``trainable`` says of a model.
 
     Raises:
-        ConfigError: ``trainable`` says nothing that there is.
-        TrainabilityError: An op between the loss and a parameter has no gradient.
+        ConfigError: It says nothing that there is.
     """
     trained, rank = selected(module, trainable), lora_rank(trainable)
     if rank is None:
-        return Task(trained, (), training_step(module, trained, loss, optimizer))
+        return Aim(module, trained, (), trained)
     chosen = adapters(module, trained, rank, seed)
-    factors = [info for adapter in chosen for info in (adapter.a, adapter.b)]
-    keys = [info.key for info in factors]
-    step = training_step(adapted(module, chosen), keys, loss, optimizer)
-    return Task(trained, chosen, step._replace(states=(*step.states, *factors)))
+    keys = tuple(info.key for a in chosen for info in (a.a, a.b))
+    return Aim(adapted(module, chosen), trained, chosen, keys)
+
+
+def step_of(aim: Aim, loss: Loss, optimizer: Optimizer) -> Step:
+    """The step that trains; its states include the factors.
+
+    Raises:
+        TrainabilityError: An op between the loss and a parameter has no gradient.
+    """
+    step = training_step(aim.module, aim.keys, loss, optimizer)
+    factors = [info for adapter in aim.adapters for info in (adapter.a, adapter.b)]
+    return step._replace(states=(*step.states, *factors))

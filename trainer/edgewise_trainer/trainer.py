@@ -2,41 +2,36 @@
 
 from __future__ import annotations
 
+import functools
 import logging
 import os
 import time
 from collections.abc import Mapping, Sequence
-from typing import Any, Self
+from typing import Self
 
 import numpy as np
 
-from edgewise.errors import CheckpointError, ShapeError
+from edgewise.errors import CheckpointError
 from edgewise.ir.graph import Graph
 from edgewise.ir.module import Module
 from edgewise.ir.op import Array
 from edgewise.model import Model
 from edgewise.runtime.config import SessionConfig
 from edgewise.runtime.memory import MemoryReport
-from edgewise.runtime.session import Session
 from edgewise_trainer import checkpoint, losses
-from edgewise_trainer.data import Data, Inputs, as_target, batches
+from edgewise_trainer.data import Data, Inputs, batches, named
+from edgewise_trainer.engine import Engine
 from edgewise_trainer.evaluation import evaluated
+from edgewise_trainer.explain import explained
 from edgewise_trainer.form import INFER
-from edgewise_trainer.history import Callback, Epoch, History, Progress
+from edgewise_trainer.history import Callback, Epoch, History, Progress, told
 from edgewise_trainer.losses import Loss
 from edgewise_trainer.optimizers import SGD, Optimizer
+from edgewise_trainer.report import TrainabilityReport, report
 from edgewise_trainer.resized import resized, takes
 from edgewise_trainer.schedules import rate_at
 from edgewise_trainer.selection import Trainable
-from edgewise_trainer.step import (
-    LOSS,
-    RATE,
-    STEP,
-    TARGET,
-    TRAIN_STEP,
-    step_module,
-)
-from edgewise_trainer.task import Task, make_task
+from edgewise_trainer.task import aim, step_of
 from edgewise_trainer.values import replaced, with_array
 
 logger = logging.getLogger(__name__)
@@ -52,7 +47,8 @@ class Trainer:
         optimizer: How parameters follow their gradients; plain descent at 0.01 if
             there is none.
         trainable: Which parameters: see ``edgewise_trainer.selection.selected``.
-        batch_size: What ``fit`` and ``evaluate`` cut data into, if they are not told.
+        batch_size: What ``fit`` and ``evaluate`` cut data into, if they are not told
+            (32 if nothing is); and what ``report`` is for (1 if nothing is).
         threads: Threads of a step; None: as a session has them.
         seed: Of the order of examples.
         state: What the optimizer remembers at the start, as ``state`` gives it; zeros
@@ -80,23 +76,30 @@ class Trainer:
         state: Mapping[str, Array] | None = None,
     ) -> None:
         self._model, self._seed, self._trainable = model, seed, trainable
-        self._batch_size = batch_size or 32
+        self._batch_size, self._planned = batch_size or 32, batch_size or 1
         self._loss = losses.found(loss)
         self._optimizer = optimizer or SGD(1e-2)
         self._config = SessionConfig(threads=threads)
-        self._infer = model.module.functions[INFER]
-        self.trained, self._adapters, self._step = self._task(self._infer)
+        self._open(model.module.functions[INFER], model, state or {})
+        self.trained, self._adapters = self._aim.trained, self._aim.adapters
         if self._step.unreached:
             names = ", ".join(self._step.unreached)
             logger.warning("the loss does not depend on %s: never trained", names)
-        self._session = self._opened(model.module, state or {})
         self._inputs = tuple(info.name for info in model.inputs)
         self.steps, self._epoch, self._batch = 0, 0, 0
 
     @property
     def memory(self) -> MemoryReport:
         """What a step takes, of the largest batch so far."""
-        return self._session.memory
+        return self._engine.memory
+
+    @functools.cached_property
+    def report(self) -> TrainabilityReport:
+        """What is trained, and what a step takes; none is run."""
+        prediction = self._engine.predict(self._planned)
+        return report(self._aim, self._loss, self._planned, prediction)
+
+    explain = staticmethod(explained)
 
     def step(self, inputs: Inputs, target: Array) -> float:
         """One step of the optimizer.
@@ -109,16 +112,12 @@ class Trainer:
         Returns:
             The loss before the step.
         """
-        feed: dict[str, Any] = dict(self._named(inputs))
-        self._resize(feed)
-        kind = self._session.inputs[len(self._inputs)].dtype.numpy
-        feed[TARGET] = as_target(target, kind)
         rate = rate_at(self._optimizer.lr, self.steps)
-        feed[RATE] = np.asarray(rate, np.float32)
-        feed[STEP] = np.asarray(self.steps + 1, np.float64)
-        loss = self._session.run(feed)[LOSS]
+        feed = named(inputs, self._inputs)
+        self._resize(feed)
+        loss = self._engine.run(feed, target, rate, self.steps + 1)
         self.steps += 1
-        return float(loss)
+        return loss
 
     def fit(
         self,
@@ -145,7 +144,7 @@ class Trainer:
         for _ in range(epochs):
             epoch, stopped = self._pass(data, size, callbacks, validation)
             done.append(epoch)
-            if _told(callbacks, epoch) or stopped:
+            if told(callbacks, epoch) or stopped:
                 break
         return History(tuple(done))
 
@@ -164,7 +163,7 @@ class Trainer:
             self._batch += 1
             total, count = total + loss, count + 1
             event = Progress(epoch=number, step=self.steps, loss=loss)
-            if _told(callbacks, event):
+            if told(callbacks, event):
                 stopped = True
                 break
         if not stopped:
@@ -182,8 +181,8 @@ class Trainer:
         """
         size = batch_size or self._batch_size
         cut = batches(data, size, None)
-        named = ((self._named(inputs), target) for inputs, target in cut)
-        return evaluated(self.export(), self._loss, named, self._config)
+        pairs = ((named(inputs, self._inputs), target) for inputs, target in cut)
+        return evaluated(self.export(), self._loss, pairs, self._config)
 
     def parameters(self) -> dict[str, Array]:
         """All parameters under their names and in the shapes of the source model."""
@@ -205,11 +204,11 @@ class Trainer:
             if adapter.weight in values:  # that value is the whole weight
                 states[adapter.b.key] = np.zeros_like(states[adapter.b.key])
         self._model = Model(Module(module.functions, variables, module.metadata))
-        self._session = self._opened(self._model.module, states)
+        self._engine = Engine(self._model, self._step, states, self._config)
 
     def export(self) -> Model:
         """The model as it is now, to run or to save; adapters are merged."""
-        model, live = self._bare(), self._session.variables
+        model, live = self._bare(), self._engine.variables
         module, variables = model.module, dict(model.module.variables)
         for adapter in self._adapters:
             info = variables[adapter.weight]
@@ -219,7 +218,7 @@ class Trainer:
 
     def _bare(self) -> Model:
         """The model as it is now, without adapters."""
-        module, live = self._model.module, self._session.variables
+        module, live = self._model.module, self._engine.variables
         changed = module.variables.keys() & self._step.graph.updates.keys()
         variables = dict(module.variables)
         for key in changed:
@@ -228,7 +227,7 @@ class Trainer:
 
     def state(self) -> dict[str, Array]:
         """What is learned or remembered beside the parameters, as it is stored."""
-        live = self._session.variables
+        live = self._engine.variables
         return {info.key: live[info.key].copy() for info in self._step.states}
 
     def save_checkpoint(self, path: str | os.PathLike[str]) -> None:
@@ -277,38 +276,20 @@ class Trainer:
             raise CheckpointError(f"{path}: the trainer wrote no {error}") from error
         return trainer
 
-    def _task(self, infer: Graph) -> Task:
-        module = self._model.module.with_function(INFER, infer)
-        loss, optimizer = self._loss, self._optimizer
-        return make_task(module, self._trainable, loss, optimizer, self._seed)
+    def _open(self, infer: Graph, model: Model, states: Mapping[str, Array]) -> None:
+        """Make the step for a form of the model, and what carries it out."""
+        module = model.module.with_function(INFER, infer)
+        self._infer, self._aim = infer, aim(module, self._trainable, self._seed)
+        self._step = step_of(self._aim, self._loss, self._optimizer)
+        self._engine = Engine(model, self._step, states, self._config)
 
-    def _resize(self, feed: Mapping[str, Any]) -> None:
+    def _resize(self, feed: Mapping[str, Array]) -> None:
         """Make the step anew where inputs have sizes that the model does not declare.
 
         Raises:
             ShapeError: The model does not work at these sizes.
         """
         shapes = {name: np.shape(array) for name, array in feed.items()}
-        if takes(self._infer, shapes):
-            return
-        infer = resized(self._model.module.functions[INFER], shapes)
-        task, model, states = self._task(infer), self._bare(), self.state()
-        self._infer, self._step = infer, task.step
-        self._session = self._opened(model.module, states)
-
-    def _opened(self, module: Module, states: Mapping[str, Array]) -> Session:
-        found = Model(step_module(module, self._step, states))
-        return Session(found, self._config, function=TRAIN_STEP)
-
-    def _named(self, inputs: Inputs) -> Mapping[str, Array]:
-        if isinstance(inputs, Mapping):
-            return inputs
-        if len(self._inputs) != 1:
-            raise ShapeError(f"got one array; want a mapping of inputs {self._inputs}")
-        return {self._inputs[0]: inputs}
-
-
-def _told(callbacks: Sequence[Callback], event: Progress | Epoch) -> bool:
-    """Tell all, and whether one of them wants to end."""
-    answers = [callback(event) for callback in callbacks]
-    return any(answer is True for answer in answers)
+        if not takes(self._infer, shapes):
+            infer = resized(self._model.module.functions[INFER], shapes)
+            self._open(infer, self._bare(), self.state())

@@ -12,7 +12,7 @@ from edgewise.ir.sizes import solve
 from edgewise.named import NamedTuple
 from edgewise.plan.arena import Layout
 from edgewise.plan.flat import Flat
-from edgewise.plan.plan import make_plan
+from edgewise.plan.plan import Plan, make_plan
 from edgewise.runtime.executable import Executable, RunSteps
 from edgewise.runtime.feeds import Inputs
 from edgewise.runtime.memory import Arena
@@ -67,6 +67,9 @@ class Runnable(Protocol):
     def warm(self) -> None:
         """Plan what is known before any input is."""
 
+    def plan(self, shapes: Mapping[str, tuple[int, ...]]) -> Plan | None:
+        """The plan for inputs of these shapes; ``None`` where a run makes it."""
+
     def run(self, values: list[Any], out: Mapping[str, Array] | None) -> list[Any]:
         """Outputs, in order; those in ``out`` are written there."""
 
@@ -108,6 +111,10 @@ class Function:
         shapes = [getattr(type_, "shape", ()) for type_ in self.inputs.types]
         if all(type_.is_static for type_ in self.inputs.types):
             self.at(tuple(shapes))
+
+    def plan(self, shapes: Mapping[str, tuple[int, ...]]) -> Plan | None:
+        """The plan for inputs of these shapes."""
+        return self.at(tuple([shapes[name] for name in self.inputs.names])).plan
 
     def at(self, shapes: Key) -> Executable:
         """The function planned for inputs of these shapes."""

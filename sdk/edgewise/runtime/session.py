@@ -17,6 +17,7 @@ from edgewise.ir.bodies import reachable
 from edgewise.ir.module import Module
 from edgewise.ir.op import Array
 from edgewise.ir.reference import NO_BODIES
+from edgewise.plan.plan import Plan
 from edgewise.runtime import library, objects
 from edgewise.runtime.bodies import Bodies, runnable
 from edgewise.runtime.config import SessionConfig, chosen
@@ -56,6 +57,9 @@ class Session:
         function: Which of its functions runs: ``"infer"``, or another that the model
             has, such as ``"train_step"``.
 
+    Attributes:
+        threads: Threads of a run.
+
     Raises:
         ModelFormatError: The file is damaged.
         ConfigError: The configuration does not fit this machine or this model.
@@ -93,7 +97,7 @@ class Session:
         ]
         self._module, self._variables = module, space.variables
         self._name = function
-        self._prepared = space.prepared
+        self._prepared, self.threads = space.prepared, space.threads
         self._function.warm()
         weakref.finalize(self, self._turn.end)
 
@@ -132,6 +136,13 @@ class Session:
             raise ShapeError(f"got {len(inputs)} inputs; want {len(names)}: {names}")
         results = tuple(self.run(dict(zip(names, inputs, strict=True))).values())
         return results[0] if len(results) == 1 else results
+
+    def plan(self, shapes: Mapping[str, tuple[int, ...]]) -> Plan | None:
+        """The plan for inputs of these shapes, made now if no run has made it.
+
+        None for a model of which some sizes are known only when it runs.
+        """
+        return self._alone(self._open().plan, shapes)
 
     def profile(self, feed: Feed, runs: int = 20) -> Profile:
         """Time every op, on average over ``runs`` runs after one to warm up."""

@@ -112,13 +112,13 @@ def no_gradient(node: Node, why: str) -> TrainabilityError:
     """The error that names a node."""
     name = f" {node.label!r}" if node.label else ""
     return TrainabilityError(
-        f"{_onnx_name(node.op)}{name} has no gradient{f': {why}' if why else ''}; "
+        f"{onnx_name(node.op)}{name} has no gradient{f': {why}' if why else ''}; "
         "train only what comes behind it (trainable='last:1', or names), or take it "
         "out of the model"
     )
 
 
-def _onnx_name(op: Op) -> str:
+def onnx_name(op: Op) -> str:
     """The op as its users write it."""
     return "".join(part.capitalize() for part in op.name.split("_"))
 
