@@ -6,7 +6,7 @@ batch norms by their running statistics included.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -27,6 +27,7 @@ from edgewise.ops import (
     Add,
     BatchNorm,
     BatchNormFold,
+    BatchNormTrain,
     BatchStatistics,
     Cast,
     Clip,
@@ -204,37 +205,38 @@ class _Forming:
         if told and not self._moves(scale):
             return with_inputs(node, inputs)[0]
         bare = op.replace(activation="none", alpha=0.0, beta=0.0)
-        if self._moves(scale):
+        if scale is not None and self._moves(scale):
             sums = bare(x, w, None, None, None, label=node.label)
-            result = self._scaled(sums, scale, shift, node.label)
+            if self._is_batch_norm(scale, shift):
+                return self._normalised(op, sums, scale, residual)
+            result = ScaleShift(sums.type.rank - 1)(sums, scale, shift)
             if residual is not None:
                 result = Add()(result, residual, label=node.label)
         else:
             result = bare(x, w, scale, shift, residual, label=node.label)
-        if op.activation == "none":
-            return result
-        activation = _ACTIVATIONS[op.activation](op.alpha, op.beta)
-        return activation(result, label=node.label)
+        return _activated(op, result)
 
-    def _scaled(
-        self, sums: Value, scale: Value | None, shift: Value | None, label: str
+    def _normalised(
+        self, op: Any, sums: Value, scale: Value, residual: Value | None
     ) -> Value:
-        """Sums with scale and shift; those of the batch where they are a batch norm."""
-        last = sums.type.rank - 1
-        fold = scale.node if scale is not None else None
-        if fold is not None and self._is_batch_norm(fold, scale, shift):
-            gamma, beta, mean, var, *bias = fold.inputs
-            first = bias[0] if bias else None
-            if first is not None and isinstance(first.op, Variable):
-                self.absorbed[first.op.key] = first
-            found = self._of_batch(sums, last, mean, var, first)
-            parts = BatchNormFold(fold.op.values[0]).node(gamma, beta, *found, None)
-            scale, shift = parts
-        return ScaleShift(last)(sums, scale, shift, label=label)
+        """The batch norm of sums, with what a product does behind it."""
+        gamma, shift, mean, var, *bias = scale.node.inputs
+        first = bias[0] if bias else None
+        if first is not None and isinstance(first.op, Variable):
+            self.absorbed[first.op.key] = first
+        whole = residual is None or (
+            op.activation in TOLD_BY_RESULT and residual.type == sums.type
+        )
+        named = {"eps": scale.node.op.values[0]}
+        if whole:
+            named |= {"activation": op.activation, "alpha": op.alpha, "beta": op.beta}
+        norm = BatchNormTrain(**named)
+        y, *found = norm.node(sums, gamma, shift, residual if whole else None)
+        self._follow_batch(sums, sums.type.rank - 1, found, (mean, var), first)
+        return y if whole else _activated(op, Add()(y, residual))
 
-    def _is_batch_norm(
-        self, fold: Node, scale: Value | None, shift: Value | None
-    ) -> bool:
+    def _is_batch_norm(self, scale: Value, shift: Value | None) -> bool:
+        fold = scale.node
         whole = scale == Value(fold, 0) and shift == Value(fold, 1)
         return (
             isinstance(fold.op, BatchNormFold)
@@ -245,29 +247,32 @@ class _Forming:
     def _norm(self, op: BatchNorm, inputs: Inputs) -> Value:
         x, gamma, beta, mean, var = inputs
         assert x is not None  # noqa: S101 - its type was inferred
-        found = self._of_batch(x, op.axis, mean, var, None)
-        scale, shift = BatchNormFold(op.eps).node(gamma, beta, *found, None)
-        return ScaleShift(op.axis)(x, scale, shift)
+        if op.axis == x.type.rank - 1:
+            y, *found = BatchNormTrain(op.eps).node(x, gamma, beta, None)
+        else:
+            found = list(BatchStatistics(op.axis).node(x))
+            scale, shift = BatchNormFold(op.eps).node(gamma, beta, *found, None)
+            y = ScaleShift(op.axis)(x, scale, shift)
+        self._follow_batch(x, op.axis, found, (mean, var), None)
+        return y
 
-    def _of_batch(
+    def _follow_batch(
         self,
         x: Value,
         axis: int,
-        mean: Value | None,
-        var: Value | None,
+        found: Sequence[Value],
+        running: Inputs,
         bias: Value | None,
-    ) -> tuple[Value, ...]:
-        """Statistics of a batch; the running ones follow them.
+    ) -> None:
+        """Let running statistics follow those of a batch.
 
         The running variance is that of the population as the batch lets one guess it,
         with one less in the divisor (as PyTorch keeps it).
         """
-        found = BatchStatistics(axis).node(x)
         size = product(n for j, n in enumerate(x.type.shape) if j != axis)
         seen = found[0] if bias is None else Add()(found[0], bias)
-        self._follow(mean, seen)
-        self._follow(var, Mul()(found[1], _unbiased(size, x)))
-        return found
+        self._follow(running[0], seen)
+        self._follow(running[1], Mul()(found[1], _unbiased(size, x)))
 
     def _follow(self, running: Value | None, seen: Value) -> None:
         if running is None or not isinstance(running.op, Variable):
@@ -275,6 +280,14 @@ class _Forming:
         old = self.statistics.get(running.op.key, running)
         step = Mul()(Sub()(seen, old), scalar(MOMENTUM, old))
         self.statistics[running.op.key] = Add()(old, step)
+
+
+def _activated(op: Any, result: Value) -> Value:
+    """What a product gave up: its activation, as an op of its own."""
+    if op.activation == "none":
+        return result
+    activation = _ACTIVATIONS[op.activation](op.alpha, op.beta)
+    return activation(result)
 
 
 def _unbiased(size: Any, like: Value) -> Value:

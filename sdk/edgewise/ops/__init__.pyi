@@ -22,6 +22,7 @@ from edgewise.ops.activation_grad import ActivationGrad
 from edgewise.ops.attention import (
     Attention,
 )
+from edgewise.ops.batch_norm_train import BatchNormTrain, BatchNormTrainGrad
 from edgewise.ops.binary import (
     Add,
     Div,
@@ -290,6 +291,8 @@ __all__ = [
     "AveragePoolGrad",
     "BatchNorm",
     "BatchNormFold",
+    "BatchNormTrain",
+    "BatchNormTrainGrad",
     "BatchStatistics",
     "BitCast",
     "BitwiseAnd",

@@ -203,8 +203,6 @@ max_roi_pool mel_weights non_max_suppression non_zero one_of parse_number permut
 random_normal random_uniform
 read_dims regex_full_match requantize resize roi_align string_concat
 string_normalize string_split trees unique
-batch_statistics
-depthwise_input_grad depthwise_weight_grad
 """
 
 

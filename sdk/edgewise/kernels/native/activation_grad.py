@@ -106,7 +106,8 @@ def _smooth(code, v, alpha):
 
 
 @helper
-def _derivative(code, v, alpha, beta):
+def derivative(code, v, alpha, beta):
+    """The derivative at ``v`` of the activation that has a code."""
     zero, one = splat(0.0), splat(1.0)
     if code == NONE:
         return one
@@ -131,7 +132,7 @@ def activation_grad_f32(args, begin, end, worker):
         lanes = min(size - i, LANES)
         grad = load_part(args[0] + 4 * i, lanes)
         v = load_part(args[1] + 4 * i, lanes)
-        result = grad * _derivative(code, v, alpha, beta)
+        result = grad * derivative(code, v, alpha, beta)
         store_part(args[2] + 4 * i, result, lanes)
     return OK
 

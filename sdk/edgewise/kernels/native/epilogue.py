@@ -38,7 +38,7 @@ SOFTPLUS, MISH = int(Activation.SOFTPLUS), int(Activation.MISH)
 
 
 @helper
-def _activate(code, x, alpha, beta):
+def activate(code, x, alpha, beta):
     """The activation that has a code beyond those of a range."""
     if code == LEAKY_RELU:
         return leaky_relu(x, alpha, beta)
@@ -175,7 +175,7 @@ def store_buffer(args, at, row, column, rows, lanes, buffer, ending):
         if args[at + 5] != 0:
             y = y + load_part(_residual_at(args, at, row + i, column), lanes)
         if code > CLIP:
-            y = _activate(code, y, alpha, beta)
+            y = activate(code, y, alpha, beta)
         else:
             y = at_most(at_least(y, low), high)
         store_part(args[at] + 4 * ((row + i) * args[at + 1] + column), y, lanes)
