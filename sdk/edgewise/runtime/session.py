@@ -5,36 +5,33 @@ from __future__ import annotations
 import os
 import threading
 import weakref
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from types import TracebackType
 from typing import Any, Protocol, Self, TypeAlias, TypeVar, TypeVarTuple
 
-from edgewise import _env
 from edgewise.border import TensorInfo, inputs_of, outputs_of
 from edgewise.errors import ConfigError, DelegateError, ShapeError
 from edgewise.format.read import read
 from edgewise.ir.bodies import reachable
+from edgewise.ir.graph import Graph
 from edgewise.ir.module import Module
 from edgewise.ir.op import Array
-from edgewise.ir.reference import NO_BODIES
 from edgewise.plan.plan import Plan
-from edgewise.runtime import library, objects
+from edgewise.runtime import objects
 from edgewise.runtime.bodies import Bodies, runnable
 from edgewise.runtime.config import SessionConfig, chosen
-from edgewise.runtime.executable import RunSteps
-from edgewise.runtime.function import Function, Runnable, Workspace
-from edgewise.runtime.memory import Arena, MemoryReport, share_of_machine
-from edgewise.runtime.native import Native
-from edgewise.runtime.prepared import Preparations
+from edgewise.runtime.function import Runnable
+from edgewise.runtime.memory import MemoryReport
 from edgewise.runtime.profile import Profile
 from edgewise.runtime.turn import Turn
-from edgewise.runtime.variables import constant_bytes, derived, open_variables
+from edgewise.runtime.variables import constant_bytes
+from edgewise.runtime.workspace import workspace
 from edgewise.types import TensorType
 
 Feed: TypeAlias = Mapping[str, Any]
 Result = TypeVar("Result")
 Given = TypeVarTuple("Given")
-INFER, PREPARE = "infer", "prepare"
+INFER = "infer"
 
 
 class HoldsModule(Protocol):
@@ -56,6 +53,7 @@ class Session:
         config: How to run it.
         function: Which of its functions runs: ``"infer"``, or another that the model
             has, such as ``"train_step"``.
+        also: Further ones, over the same variables, which ``run`` must be told.
 
     Attributes:
         threads: Threads of a run.
@@ -72,37 +70,41 @@ class Session:
         config: SessionConfig | None = None,
         *,
         function: str = INFER,
+        also: Sequence[str] = (),
     ) -> None:
         config = chosen(config)
         if config.delegates:
             raise DelegateError(f"no delegate is called {config.delegates[0]!r}")
         module = _module_of(model)
-        if function not in module.functions:
-            raise ConfigError(
-                f"got functions {sorted(module.functions)}; want {function!r} to run"
-            )
-        space = _workspace(module, config, function)
+        names = (function, *also)
+        for name in names:
+            if name not in module.functions:
+                raise ConfigError(
+                    f"got functions {sorted(module.functions)}; want {name!r} to run"
+                )
+        space = workspace(module, config, names)
         self._turn = Turn()
-        graph = module.functions[function]
         self._bodies = Bodies(module.functions, space)
-        self._function: Runnable | None = runnable(
-            graph, space._replace(call=self._bodies)
-        )
-        self._names = graph.output_names
+        space = space._replace(call=self._bodies)
+        graphs = {name: module.functions[name] for name in names}
+        self._functions = {
+            name: runnable(graph, space) for name, graph in graphs.items()
+        }
         # Within, lists share arrays with inputs and constants; the caller's must not.
-        self._lists = [
-            position
-            for position, value in enumerate(graph.outputs)
-            if not isinstance(value.kind, TensorType)
-        ]
+        self._lists = {name: _lists(graph) for name, graph in graphs.items()}
         self._module, self._variables = module, space.variables
         self._name = function
         self._prepared, self.threads = space.prepared, space.threads
-        self._function.warm()
+        for runs in self._functions.values():
+            runs.warm()
         weakref.finalize(self, self._turn.end)
 
     def run(
-        self, feed: Feed, out: Mapping[str, Array] | None = None
+        self,
+        feed: Feed,
+        out: Mapping[str, Array] | None = None,
+        *,
+        function: str | None = None,
     ) -> dict[str, Array]:
         """Compute all outputs.
 
@@ -110,6 +112,7 @@ class Session:
             feed: An array for every input, by name, of the input's element type;
                 Python numbers and lists are taken where they fit it exactly.
             out: Arrays to write outputs to, by name; the others are made.
+            function: Which function, where the session has several.
 
         Returns:
             The outputs by name, in the model's order; yours to keep.
@@ -119,15 +122,18 @@ class Session:
             DTypeError: An element type that does not fit.
             KernelError: The model stopped, as for an index out of range.
         """
-        function = self._open()
+        name = function or self._name
+        runs = self._open(name)
         try:
-            values = function.inputs.values(feed)
-            results = self._alone(function.run, values, out)
-            for position in self._lists:
+            values = runs.inputs.values(feed)
+            results = self._alone(runs.run, values, out)
+            for position in self._lists[name]:
                 results[position] = objects.copy(results[position])
         except MemoryError as error:
             raise _too_large(error) from error
-        return dict(zip(self._names, results, strict=True))
+        return dict(
+            zip(self._module.functions[name].output_names, results, strict=True)
+        )
 
     def __call__(self, *inputs: Any) -> Array | tuple[Array, ...]:
         """Run on inputs in order; the output, or a tuple where there are several."""
@@ -137,12 +143,14 @@ class Session:
         results = tuple(self.run(dict(zip(names, inputs, strict=True))).values())
         return results[0] if len(results) == 1 else results
 
-    def plan(self, shapes: Mapping[str, tuple[int, ...]]) -> Plan | None:
+    def plan(
+        self, shapes: Mapping[str, tuple[int, ...]], *, function: str | None = None
+    ) -> Plan | None:
         """The plan for inputs of these shapes, made now if no run has made it.
 
         None for a model of which some sizes are known only when it runs.
         """
-        return self._alone(self._open().plan, shapes)
+        return self._alone(self._open(function).plan, shapes)
 
     def profile(self, feed: Feed, runs: int = 20) -> Profile:
         """Time every op, on average over ``runs`` runs after one to warm up."""
@@ -170,11 +178,11 @@ class Session:
         """Bytes in use; arenas are those of the largest plans so far."""
         layouts = self._bodies.layouts
         functions = self._module.functions
-        graphs = [functions[name] for name in reachable(functions, [self._name])]
+        graphs = [functions[name] for name in reachable(functions, self._functions)]
         stored = [array.nbytes for array in self._variables.values()]
-        largest = self._open().layout
-        if largest is not None:
-            layouts.append(largest)
+        self._open()
+        own = [runs.layout for runs in self._functions.values() if runs.layout]
+        layouts += sorted(own, key=lambda layout: layout.size)[-1:]  # one arena for all
         return MemoryReport(
             arena_bytes=sum(layout.size for layout in layouts),
             lower_bound_bytes=sum(layout.lower_bound for layout in layouts),
@@ -194,7 +202,7 @@ class Session:
     def close(self) -> None:
         """Give memory and threads back; further calls raise ``ConfigError``."""
         with self._turn.lock:
-            self._function = None
+            self._functions = {}
             self._bodies.close()
             self._variables = {}
             self._prepared.close()
@@ -226,10 +234,19 @@ class Session:
             finally:
                 turn.owner = 0
 
-    def _open(self) -> Runnable:
-        if self._function is None:
+    def _open(self, name: str | None = None) -> Runnable:
+        if not self._functions:
             raise ConfigError("the session is closed; make another one")
-        return self._function
+        name = name or self._name
+        if name not in self._functions:
+            raise ConfigError(f"function={name!r}: want one of {list(self._functions)}")
+        return self._functions[name]
+
+
+def _lists(graph: Graph) -> list[int]:
+    """Positions of outputs that are no arrays."""
+    values = enumerate(graph.outputs)
+    return [place for place, v in values if not isinstance(v.kind, TensorType)]
 
 
 def _too_large(error: MemoryError) -> ShapeError:
@@ -245,47 +262,3 @@ def _module_of(model: object) -> Module:
         kind = type(model).__name__
         raise ConfigError(f"got {kind}; want a model or the path of an .ew file")
     return module
-
-
-def _workspace(module: Module, config: SessionConfig, function: str) -> Workspace:
-    """Memory and threads of a session, the derived variables computed."""
-    native = library.load()
-    threads, run_steps = _team(native, config)
-    roots = [name for name in (PREPARE, function) if name in module.functions]
-    arrays = open_variables(module, reachable(module.functions, roots))
-    space = Workspace(
-        native,
-        threads,
-        run_steps,
-        arrays,
-        Arena(config.arena_limit),
-        config.memory_limit or share_of_machine(),
-        NO_BODIES,
-        Preparations(arrays, native, run_steps),
-        _fixed(module, function) if config.winograd else frozenset(),
-        config.max_plans,
-    )
-    if PREPARE in module.functions:
-        # In memory of its own: what packing needs once, no run needs again.
-        once = space._replace(arena=Arena())
-        prepare = Function(module.functions[PREPARE], once, direct=derived(module))
-        prepare.run([], None)
-    return space
-
-
-def _fixed(module: Module, function: str) -> frozenset[str]:
-    """Variables that no run of a function assigns."""
-    names = reachable(module.functions, [function])
-    assigned = {key for name in names for key in module.functions[name].updates}
-    return frozenset(module.variables) - assigned
-
-
-def _team(native: Native, config: SessionConfig) -> tuple[int, RunSteps]:
-    """Threads of a session, and how it runs steps on them."""
-    threads = config.threads or _env.threads()
-    if threads == 1 and config.cores == "auto":
-        run = native.run
-        return 1, lambda steps, first, last: run(0, steps, first, last, 1)
-    from edgewise.runtime.pool import team  # noqa: PLC0415 - one thread needs none
-
-    return team(native, threads, config.cores)
