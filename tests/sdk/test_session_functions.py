@@ -42,8 +42,8 @@ def test_one_function_reads_what_another_assigns() -> None:
 
 
 def test_functions_that_the_session_was_not_given_are_refused() -> None:
-    with Session(Model(module()), function="collect") as one:
-        with pytest.raises(ConfigError, match="spend"):
-            one.run({"factor": np.float32(2)}, function="spend")
+    one = Session(Model(module()), function="collect")
+    with one, pytest.raises(ConfigError, match="spend"):
+        one.run({"factor": np.float32(2)}, function="spend")
     with pytest.raises(ConfigError, match="save"):
         Session(Model(module()), function="collect", also=("save",))

@@ -30,6 +30,7 @@ from edgewise.ir.op import Array, Op, Sample
 from edgewise.model import Model
 from edgewise.runtime.config import SessionConfig
 from edgewise.runtime.executable import Executable
+from edgewise.runtime.function import Function
 from edgewise.runtime.session import Session
 from edgewise.types import DType, TensorType
 
@@ -192,8 +193,9 @@ def test_plans_are_kept_for_the_last_shapes_only() -> None:
     with Session(sum_model(), SessionConfig(threads=1, max_plans=2)) as session:
         for rows in (1, 2, 1, 3, 1):
             session.run(feed(rows))
-        assert session._function is not None
-        kept = [shapes[0][0] for shapes in session._function._ready]
+        function = session._functions["infer"]
+        assert isinstance(function, Function)
+        kept = [shapes[0][0] for shapes in function._ready]
         assert kept == [3, 1]
 
 
@@ -337,5 +339,4 @@ def test_the_environment_sets_the_threads(monkeypatch: pytest.MonkeyPatch) -> No
         Session(sum_model())
     monkeypatch.setenv("EDGEWISE_THREADS", "1")
     with Session(sum_model()) as session:
-        assert session._function is not None
-        assert session._function._workspace.threads == 1
+        assert session.threads == 1
