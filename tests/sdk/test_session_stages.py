@@ -196,7 +196,7 @@ def test_plans_are_kept_by_the_sizes_and_the_oldest_makes_room() -> None:
     with session(made, max_plans=2) as running:
         for more in range(5):
             agree(made, running, {"x": np.ones(2, "f4"), "n": np.asarray(more)})
-        steps = running._function._steps  # type: ignore[union-attr]
+        steps = running._functions["infer"]._steps  # type: ignore[attr-defined]
         assert all(len(step.function._ready) <= 2 for step in steps)
 
 
