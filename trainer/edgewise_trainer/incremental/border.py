@@ -1,0 +1,110 @@
+"""What users bring, as a learner takes it: names, features, classes, measures."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+
+import numpy as np
+
+from edgewise.errors import ConfigError, ShapeError
+from edgewise.ir.op import Array
+from edgewise.model import Model
+from edgewise.runtime.config import SessionConfig
+from edgewise.runtime.session import Session
+from edgewise_trainer.data import Data, Inputs, as_target
+from edgewise_trainer.evaluation import evaluated
+from edgewise_trainer.form import INFER
+from edgewise_trainer.incremental.cut import halves
+from edgewise_trainer.incremental.knowledge import Knowledge
+from edgewise_trainer.incremental.stream import Examples, TaskData
+from edgewise_trainer.losses import CrossEntropy, Loss, target_type
+
+AT_ONCE = 256  # examples that are only looked at
+LEAST = 1e-12  # of a probability whose logarithm is taken
+
+
+class Border:
+    """The way from users' data to what is trained.
+
+    Args:
+        model: The whole model.
+        loss: That of its first output.
+        cut: Where features are taken; None: inputs are trained on as they are.
+        threads: Of a run.
+    """
+
+    def __init__(
+        self, model: Model, loss: Loss, cut: str | None, threads: int | None
+    ) -> None:
+        self._names = tuple(info.name for info in model.inputs)
+        self._loss, self._config = loss, SessionConfig(threads=threads)
+        output = model.module.functions[INFER].outputs[0]
+        self._target = target_type(loss, output.type).dtype.numpy
+        self._front: Session | None = None
+        self._watched: tuple[Knowledge, Session] | None = None
+        if cut is not None:  # never trained, so that one session does for ever
+            self._front = Session(halves(model, cut).front, self._config)
+
+    def task(self, data: Data) -> TaskData:
+        """Data with inputs by name, or with features."""
+        return TaskData(data, self._prepared, self._target)
+
+    def classes(self, task: TaskData) -> set[int]:
+        """Classes among the targets; of a loss of other targets none.
+
+        Targets below 0 are those that do not count.
+        """
+        if not isinstance(self._loss, CrossEntropy):
+            return set()
+        found: set[int] = set()
+        for target in task.targets():
+            found |= set(np.unique(target[target >= 0]).tolist())
+        return found
+
+    def measured(self, known: Knowledge, task: TaskData) -> dict[str, float]:
+        """Loss over a task, and accuracy among the classes seen."""
+        batches = task.batches(AT_ONCE, None)
+        return evaluated(known.among_seen, self._loss, batches, self._config)
+
+    def score(self, known: Knowledge, examples: Examples) -> float:
+        """Accuracy over examples that are ready, or their loss."""
+        found = evaluated(known.among_seen, self._loss, [examples], self._config)
+        return found.get("accuracy", found["loss"])
+
+    def doubts(
+        self, known: Knowledge, inputs: Inputs, target: Array | None
+    ) -> list[float]:
+        """How sure a model is not: the loss, or what the likeliest class lacks.
+
+        Raises:
+            ConfigError: There is no target, and the output is not of classes.
+        """
+        if not isinstance(self._loss, CrossEntropy):
+            if target is None:
+                raise ConfigError(f"watch: {self._loss} wants targets")
+            task = self.task([(inputs, target)])
+            return [self.measured(known, task)["loss"]]
+        if self._watched is None or self._watched[0] is not known:
+            self._watched = (known, Session(known.among_seen, self._config))
+        outputs = self._watched[1].run(self._prepared(inputs))
+        logits = next(iter(outputs.values())).astype(np.float64)
+        shares = np.exp(logits - logits.max(axis=1, keepdims=True))
+        shares /= shares.sum(axis=1, keepdims=True)
+        if target is None:
+            return [1.0 - float(share) for share in shares.max(axis=1).flat]
+        wanted = np.expand_dims(as_target(target, self._target), 1)
+        picked = np.take_along_axis(shares, wanted, axis=1)
+        return [-math.log(max(float(share), LEAST)) for share in picked.flat]
+
+    def named(self, inputs: Inputs) -> Mapping[str, Array]:
+        """Inputs by their names."""
+        if not isinstance(inputs, Mapping):
+            if len(self._names) != 1:
+                raise ShapeError(f"got one array; want a mapping of {self._names}")
+            return {self._names[0]: inputs}
+        return inputs
+
+    def _prepared(self, inputs: Inputs) -> Mapping[str, Array]:
+        named = self.named(inputs)
+        return named if self._front is None else self._front.run(named)
