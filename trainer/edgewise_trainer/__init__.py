@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from edgewise_trainer import losses, optimizers, schedules
-from edgewise_trainer.gradients import gradients
 from edgewise_trainer.history import EarlyStop, Epoch, History, Progress
 from edgewise_trainer.report import TrainabilityReport
 from edgewise_trainer.trainer import Trainer
+
+if TYPE_CHECKING:  # a saved step trains without what makes gradients
+    from edgewise_trainer.sensitivity import gradients
 
 __all__ = [
     "EarlyStop",
@@ -20,3 +24,11 @@ __all__ = [
     "optimizers",
     "schedules",
 ]
+
+
+def __getattr__(name: str) -> object:
+    if name != "gradients":
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from edgewise_trainer.sensitivity import gradients  # noqa: PLC0415 - as said above
+
+    return gradients

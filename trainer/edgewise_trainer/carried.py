@@ -61,19 +61,20 @@ def carried(op: Op, before: Kinds, after: Kinds, batch: int) -> Op:
 def _reshape(op: Any, before: Shape, after: Shape, batch: int) -> Op | None:
     """Runs of axes that hold the same elements are carried over one by one.
 
-    One that becomes a single axis takes what there is now; one that begins with the
-    batch grows along it.
+    One that begins with the batch grows along it; one that becomes a single axis (axes
+    of size 1 aside) takes what there is now.
     """
     sizes: list[Dim] = []
     for old, made in _runs(before, op.shape):
         kept, now = op.shape[made], product(after[old])
-        rest = product(kept[1:])
+        large = [k for k, dim in enumerate(kept) if dim != 1] or [0]
+        leads = made.start == 0 and BATCH in symbols(now)
         if before[old] == after[old]:
             sizes += kept
-        elif len(kept) == 1:
-            sizes.append(now)
-        elif made.start == 0 and bind(now, {BATCH: batch}) == product(before[old]):
-            sizes += [now // rest, *kept[1:]]
+        elif leads and bind(now, {BATCH: batch}) == product(before[old]):
+            sizes += [now // product(kept[1:]), *kept[1:]]
+        elif len(large) == 1 and (large == [0] or not leads):
+            sizes += [now if k == large[0] else 1 for k in range(len(kept))]
         else:
             return None
     return Reshape(tuple(sizes))

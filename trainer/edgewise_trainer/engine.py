@@ -13,16 +13,9 @@ from edgewise.runtime.config import SessionConfig
 from edgewise.runtime.memory import MemoryReport
 from edgewise.runtime.session import Session
 from edgewise_trainer.data import as_target
+from edgewise_trainer.names import LOSS, RATE, STEP, TARGET, TRAIN_STEP
 from edgewise_trainer.prediction import Prediction, predicted, shapes_of
-from edgewise_trainer.step import (
-    LOSS,
-    RATE,
-    STEP,
-    TARGET,
-    TRAIN_STEP,
-    Step,
-    step_module,
-)
+from edgewise_trainer.task import Step, step_module
 
 
 class Engine:

@@ -13,19 +13,25 @@ from edgewise.model import Model
 from edgewise.runtime.config import SessionConfig
 from edgewise.runtime.session import Session
 from edgewise_trainer.data import as_target, examples
-from edgewise_trainer.form import INFER
-from edgewise_trainer.losses import CrossEntropy, Loss, target_type
-from edgewise_trainer.resized import resized, takes
-from edgewise_trainer.step import EVALUATE, LOSS, TARGET, scalar_loss
+from edgewise_trainer.losses import CrossEntropy, Loss, scalar_loss, target_type
+from edgewise_trainer.names import EVALUATE, INFER, LOSS, TARGET
+from edgewise_trainer.resized import Shapes, resized, takes
 
 
 def evaluated(
     model: Model,
-    loss: Loss,
+    loss: Loss | None,
     data: Iterable[tuple[Mapping[str, Array], Array]],
     config: SessionConfig,
 ) -> dict[str, float]:
-    """Mean loss, and accuracy where the target is a class."""
+    """Mean loss, and accuracy where the target is a class.
+
+    Args:
+        model: What runs.
+        loss: What it is held against; None: as its function ``evaluate`` says.
+        data: Batches.
+        config: How it runs.
+    """
     classes = isinstance(loss, CrossEntropy)
     total, right, count = 0.0, 0, 0
     scorer = _Scorer(model, loss, config)
@@ -40,12 +46,25 @@ def evaluated(
     return found | ({"accuracy": right / count} if classes else {})
 
 
-class _Scorer:
-    """Losses and first outputs of a model, at all sizes that it works at."""
+def scored(graph: Graph, loss: Loss) -> Graph:
+    """The function that gives the loss of a model and its first output."""
+    output = graph.outputs[0]
+    target = input_value(TARGET, target_type(loss, output.type))
+    value = scalar_loss(loss, output, target)
+    names = (LOSS, graph.output_names[0])
+    return Graph((*graph.inputs, target), (value, output), names, {}, graph.binders)
 
-    def __init__(self, model: Model, loss: Loss, config: SessionConfig) -> None:
+
+class _Scorer:
+    """Losses and first outputs of a model, at all sizes that it works at.
+
+    Where the loss is not known, the function of the model that computes it runs, at the
+    sizes that it declares.
+    """
+
+    def __init__(self, model: Model, loss: Loss | None, config: SessionConfig) -> None:
         self._module, self._loss, self._config = model.module, loss, config
-        self._infer = model.module.functions[INFER]
+        self._graph = self._at({})
         self._session: Session | None = None
 
     def __call__(
@@ -53,23 +72,21 @@ class _Scorer:
     ) -> tuple[float, Array, Array]:
         """The loss, the output, and the target as the loss takes it."""
         shapes = {name: np.shape(array) for name, array in inputs.items()}
-        if not takes(self._infer, shapes):
-            self._infer = resized(self._module.functions[INFER], shapes)
-            self._session = None
+        if self._loss is not None and not takes(self._graph, shapes):
+            self._graph, self._session = self._at(shapes), None
         session = self._session = self._session or self._opened()
-        kind = session.inputs[len(self._infer.inputs)].dtype.numpy
+        kind = session.inputs[-1].dtype.numpy
         wanted = as_target(target, kind)
         value, output = session.run({**inputs, TARGET: wanted}).values()
         return float(value), output, wanted
 
+    def _at(self, shapes: Shapes) -> Graph:
+        """The function at some sizes of inputs."""
+        functions = self._module.functions
+        if self._loss is None:
+            return functions[EVALUATE]
+        return scored(resized(functions[INFER], shapes), self._loss)
+
     def _opened(self) -> Session:
-        """A session of the model with its loss."""
-        graph = self._infer
-        output = graph.outputs[0]
-        target = input_value(TARGET, target_type(self._loss, output.type))
-        value = scalar_loss(self._loss, output, target)
-        names = (LOSS, f"{graph.output_names[0]}")
-        inputs = (*graph.inputs, target)
-        function = Graph(inputs, (value, output), names, {}, graph.binders)
-        model = Model(self._module.with_function(EVALUATE, function))
+        model = Model(self._module.with_function(EVALUATE, self._graph))
         return Session(model, self._config, function=EVALUATE)

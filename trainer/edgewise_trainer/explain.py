@@ -1,17 +1,18 @@
-"""The report of a model that nobody trains yet."""
+"""Reports of trainers, also of those that nobody has made yet."""
 
 from __future__ import annotations
 
-from edgewise.errors import TrainabilityError
+from edgewise.errors import ConfigError, TrainabilityError
+from edgewise.ir.module import Module
 from edgewise.model import Model
 from edgewise.runtime.config import SessionConfig
 from edgewise_trainer import losses
 from edgewise_trainer.engine import Engine
 from edgewise_trainer.losses import Loss
 from edgewise_trainer.optimizers import SGD
-from edgewise_trainer.report import TrainabilityReport, report
-from edgewise_trainer.selection import Trainable
-from edgewise_trainer.task import aim, step_of
+from edgewise_trainer.prediction import Prediction
+from edgewise_trainer.report import TrainabilityReport
+from edgewise_trainer.task import Setting, Trainable
 from edgewise_trainer.update import Optimizer
 
 
@@ -29,6 +30,10 @@ def explained(
     Raises:
         ConfigError: There is no such loss, or no parameter fits ``trainable``.
     """
+    # Who never asks loads nothing that makes gradients.
+    from edgewise_trainer.make import aim, step_of  # noqa: PLC0415
+    from edgewise_trainer.reporting import report  # noqa: PLC0415
+
     goal, wanted = aim(model.module, trainable, seed=0), losses.found(loss)
     batch = batch_size or 1
     try:
@@ -37,3 +42,22 @@ def explained(
         return report(goal, wanted, batch, None, problem=str(error))
     engine = Engine(model, step, {}, SessionConfig(threads=threads))
     return report(goal, wanted, batch, engine.predict(batch))
+
+
+def described(
+    module: Module, setting: Setting, batch: int, prediction: Prediction | None
+) -> TrainabilityReport:
+    """The report of a trainer.
+
+    Raises:
+        ConfigError: Its loss is not known.
+    """
+    from edgewise_trainer.make import aim  # noqa: PLC0415 - as above
+    from edgewise_trainer.reporting import report  # noqa: PLC0415
+
+    if setting.loss is None:
+        raise ConfigError(
+            "the step was saved with a loss of your own: give the loss for a report"
+        )
+    goal = aim(module, setting.trainable, setting.seed)
+    return report(goal, setting.loss, batch, prediction)

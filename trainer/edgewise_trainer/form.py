@@ -53,9 +53,9 @@ from edgewise.ops import (
     Tanh,
 )
 from edgewise_trainer.autodiff.epilogue import TOLD_BY_RESULT
-from edgewise_trainer.autodiff.shapes import scalar
+from edgewise_trainer.names import INFER, PREPARE
+from edgewise_trainer.terms import scalar
 
-INFER, PREPARE = "infer", "prepare"
 PRODUCTS = (Linear, Conv, DepthwiseConv)
 MOMENTUM = 0.1  # of running statistics, as ONNX and PyTorch have it by default
 _ACTIVATIONS: dict[str, Callable[[float, float], Op]] = {

@@ -37,7 +37,7 @@ from edgewise.ops import (
     Where,
 )
 from edgewise.types import DType, TensorType
-from edgewise_trainer.autodiff.shapes import scalar, zeros
+from edgewise_trainer.terms import scalar, zeros
 
 
 class Loss(Protocol):
@@ -205,6 +205,20 @@ def target_type(loss: Loss, output: TensorType) -> TensorType:
     """The type of the target that a loss wants for an output."""
     tell: Callable[[TensorType], TensorType] | None = getattr(loss, "target", None)
     return output if tell is None else tell(output)
+
+
+def scalar_loss(
+    loss: Callable[[Value, Value], Value], output: Value, target: Value
+) -> Value:
+    """The loss of an output.
+
+    Raises:
+        ConfigError: It is not one real number.
+    """
+    value = loss(output, target)
+    if value.type.shape != () or not value.type.dtype.is_float:
+        raise ConfigError(f"the loss gives {value.type}; want one real number")
+    return value
 
 
 def _mean(value: Value) -> Value:

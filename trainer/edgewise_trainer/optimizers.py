@@ -14,8 +14,8 @@ from dataclasses import dataclass
 from edgewise.errors import ConfigError
 from edgewise.ir.graph import Value
 from edgewise.ops import Add, Cast, Div, Mul, Sign, Sqrt, Sub
-from edgewise_trainer.autodiff.shapes import scalar
 from edgewise_trainer.schedules import Rate
+from edgewise_trainer.terms import scalar
 from edgewise_trainer.update import (
     Clock,
     Optimizer,

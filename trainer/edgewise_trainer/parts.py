@@ -8,7 +8,7 @@ from edgewise.ir.bodies import reachable
 from edgewise.ir.graph import Graph, Variable
 from edgewise.ir.module import Module, VariableInfo
 from edgewise.ir.op import Array
-from edgewise_trainer.form import PREPARE
+from edgewise_trainer.names import PREPARE
 
 
 def part(

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from fnmatch import fnmatchcase
-from typing import TypeAlias
 
 from edgewise.errors import ConfigError
 from edgewise.ir.graph import Graph, Node, Value, Variable
@@ -26,9 +25,10 @@ from edgewise.ops import (
     Rnn,
     ScaleShift,
 )
-from edgewise_trainer.form import INFER, PREPARE, statistics
+from edgewise_trainer.form import statistics
+from edgewise_trainer.names import INFER, PREPARE
+from edgewise_trainer.task import Trainable
 
-Trainable: TypeAlias = "str | Sequence[str]"
 NORMS = (BatchNorm, BatchNormFold, LayerNorm, RmsNorm, InstanceNorm, GroupNorm)
 PRODUCTS = (Linear, Conv, DepthwiseConv)
 RECURRENT = (Gru, Lstm, Rnn)

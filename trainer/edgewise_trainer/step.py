@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from typing import NamedTuple
+from collections.abc import Sequence
 
 import numpy as np
 
-from edgewise.errors import ConfigError, TrainabilityError
+from edgewise.errors import TrainabilityError
 from edgewise.ir.graph import (
     Graph,
     Value,
@@ -17,31 +16,14 @@ from edgewise.ir.graph import (
     variable_value,
 )
 from edgewise.ir.module import Module, Role, VariableInfo
-from edgewise.ir.op import Array
 from edgewise.types import DType, TensorType
 from edgewise_trainer.autodiff import backward
-from edgewise_trainer.autodiff.shapes import zeros
 from edgewise_trainer.form import trainable_form
-from edgewise_trainer.losses import Loss, target_type
-from edgewise_trainer.parts import part
+from edgewise_trainer.losses import Loss, scalar_loss, target_type
+from edgewise_trainer.names import LOSS, RATE, STEP, TARGET
+from edgewise_trainer.task import Step
+from edgewise_trainer.terms import zeros
 from edgewise_trainer.update import Clock, Optimizer
-
-TRAIN_STEP, EVALUATE = "train_step", "evaluate"
-LOSS, TARGET, RATE, STEP = "loss", "target", "learning_rate", "step"
-
-
-class Step(NamedTuple):
-    """A training step.
-
-    Attributes:
-        graph: Inputs of the model, then target, rate and step number; gives the loss.
-        states: What it remembers beside the parameters.
-        unreached: Parameters that were to be trained and that the loss does not use.
-    """
-
-    graph: Graph
-    states: tuple[VariableInfo, ...]
-    unreached: tuple[str, ...]
 
 
 def training_step(
@@ -76,31 +58,6 @@ def training_step(
     graph = Graph(inputs, (value,), (LOSS,), updates, form.graph.binders)
     missing = tuple(key for key in trained if key not in found)
     return Step(graph, states, missing)
-
-
-def scalar_loss(
-    loss: Callable[[Value, Value], Value], output: Value, target: Value
-) -> Value:
-    """The loss of an output.
-
-    Raises:
-        ConfigError: It is not one real number.
-    """
-    value = loss(output, target)
-    if value.type.shape != () or not value.type.dtype.is_float:
-        raise ConfigError(f"the loss gives {value.type}; want one real number")
-    return value
-
-
-def step_module(module: Module, step: Step, states: Mapping[str, Array]) -> Module:
-    """A module that holds the step, to run on its own.
-
-    Args:
-        module: The model.
-        step: Its training step.
-        states: What the step remembers; as at first where one is missing.
-    """
-    return part(module, TRAIN_STEP, step.graph, step.states, states)
 
 
 def places_of(graph: Graph, trained: Sequence[str]) -> dict[str, Value]:

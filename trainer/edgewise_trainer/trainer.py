@@ -11,42 +11,46 @@ from typing import Self
 
 import numpy as np
 
-from edgewise.errors import CheckpointError
-from edgewise.ir.graph import Graph
 from edgewise.ir.module import Module
 from edgewise.ir.op import Array
 from edgewise.model import Model
 from edgewise.runtime.config import SessionConfig
 from edgewise.runtime.memory import MemoryReport
 from edgewise_trainer import checkpoint, losses
+from edgewise_trainer.checkpoint import Start
+from edgewise_trainer.course import Course
 from edgewise_trainer.data import Data, Inputs, batches, named
 from edgewise_trainer.engine import Engine
-from edgewise_trainer.evaluation import evaluated
-from edgewise_trainer.explain import explained
-from edgewise_trainer.form import INFER
-from edgewise_trainer.history import Callback, Epoch, History, Progress, told
+from edgewise_trainer.evaluation import evaluated, scored
+from edgewise_trainer.explain import described, explained
+from edgewise_trainer.history import Callback, Epoch, History, told
 from edgewise_trainer.losses import Loss
+from edgewise_trainer.names import EVALUATE, INFER
 from edgewise_trainer.optimizers import SGD, Optimizer
-from edgewise_trainer.report import TrainabilityReport, report
+from edgewise_trainer.report import TrainabilityReport
 from edgewise_trainer.resized import resized, takes
 from edgewise_trainer.schedules import rate_at
-from edgewise_trainer.selection import Trainable
-from edgewise_trainer.task import aim, step_of
+from edgewise_trainer.task import Setting, Trainable, made
 from edgewise_trainer.values import replaced, with_array
 
+BATCH_SIZE = 32  # where nothing is said
 logger = logging.getLogger(__name__)
 
 
 class Trainer:
     """Trains a model on batches.
 
+    A checkpoint, or what ``save`` wrote, goes on where that trainer was, unless a loss,
+    an optimizer or what is trainable is given.
+
     Args:
         model: What to train; stays as it is.
         loss: Name of a loss, or one of ``edgewise_trainer.losses``, or a callable that
-            makes a scalar of output and target.
+            makes a scalar of output and target; cross entropy if there is none.
         optimizer: How parameters follow their gradients; plain descent at 0.01 if
             there is none.
-        trainable: Which parameters: see ``edgewise_trainer.selection.selected``.
+        trainable: Which parameters: see ``edgewise_trainer.selection.selected``; all
+            if nothing is said.
         batch_size: What ``fit`` and ``evaluate`` cut data into, if they are not told
             (32 if nothing is); and what ``report`` is for (1 if nothing is).
         threads: Threads of a step; None: as a session has them.
@@ -66,27 +70,40 @@ class Trainer:
     def __init__(
         self,
         model: Model,
-        loss: str | Loss = "cross_entropy",
+        loss: str | Loss | None = None,
         optimizer: Optimizer | None = None,
-        trainable: Trainable = "all",
+        trainable: Trainable | None = None,
         *,
         batch_size: int | None = None,
         threads: int | None = None,
         seed: int = 0,
         state: Mapping[str, Array] | None = None,
     ) -> None:
-        self._model, self._seed, self._trainable = model, seed, trainable
-        self._batch_size, self._planned = batch_size or 32, batch_size or 1
-        self._loss = losses.found(loss)
-        self._optimizer = optimizer or SGD(1e-2)
+        start = checkpoint.start_of(model)
+        if start is None or (loss, optimizer, trainable) != (None, None, None):
+            setting = Setting(
+                losses.found("cross_entropy" if loss is None else loss),
+                SGD(1e-2) if optimizer is None else optimizer,
+                "all" if trainable is None else trainable,
+                None,
+                seed,
+            )
+            start = Start(model if start is None else start.model, setting)
+        self._setting = start.setting._replace(
+            batch_size=batch_size or start.setting.batch_size
+        )
+        self._model, self._score = start.model, start.score
         self._config = SessionConfig(threads=threads)
-        self._open(model.module.functions[INFER], model, state or {})
-        self.trained, self._adapters = self._aim.trained, self._aim.adapters
-        if self._step.unreached:
-            names = ", ".join(self._step.unreached)
+        self._infer = start.model.module.functions[INFER]
+        self._task = start.task or made(start.model.module, self._setting)
+        self.trained = self._task.trained
+        if self._task.step.unreached:
+            names = ", ".join(self._task.step.unreached)
             logger.warning("the loss does not depend on %s: never trained", names)
-        self._inputs = tuple(info.name for info in model.inputs)
-        self.steps, self._epoch, self._batch = 0, 0, 0
+        self._open(start.model, {**start.state, **(state or {})})
+        self._inputs = tuple(info.name for info in start.model.inputs)
+        self.steps = start.steps
+        self._course = Course(start.setting.seed, start.epoch, start.batch)
 
     @property
     def memory(self) -> MemoryReport:
@@ -96,8 +113,9 @@ class Trainer:
     @functools.cached_property
     def report(self) -> TrainabilityReport:
         """What is trained, and what a step takes; none is run."""
-        prediction = self._engine.predict(self._planned)
-        return report(self._aim, self._loss, self._planned, prediction)
+        batch = self._setting.batch_size or 1
+        module = self._model.module.with_function(INFER, self._infer)
+        return described(module, self._setting, batch, self._engine.predict(batch))
 
     explain = staticmethod(explained)
 
@@ -112,7 +130,7 @@ class Trainer:
         Returns:
             The loss before the step.
         """
-        rate = rate_at(self._optimizer.lr, self.steps)
+        rate = rate_at(self._setting.optimizer.lr, self.steps)
         feed = named(inputs, self._inputs)
         self._resize(feed)
         loss = self._engine.run(feed, target, rate, self.steps + 1)
@@ -140,49 +158,34 @@ class Trainer:
         A trainer that was resumed within a pass goes on where it was.
         """
         done: list[Epoch] = []
-        size = batch_size or self._batch_size
+        size = batch_size or self._setting.batch_size or BATCH_SIZE
         for _ in range(epochs):
-            epoch, stopped = self._pass(data, size, callbacks, validation)
+            start, number = time.monotonic(), self._course.epoch + 1
+            loss, stopped = self._course.run(data, size, self._counted, callbacks)
+            found = {} if validation is None else self.evaluate(validation)
+            seconds = time.monotonic() - start
+            epoch = Epoch(number=number, loss=loss, seconds=seconds, validation=found)
             done.append(epoch)
             if told(callbacks, epoch) or stopped:
                 break
         return History(tuple(done))
 
-    def _pass(
-        self,
-        data: Data,
-        size: int,
-        callbacks: Sequence[Callback],
-        validation: Data | None,
-    ) -> tuple[Epoch, bool]:
-        start, total, count, stopped = time.monotonic(), 0.0, 0, False
-        number = self._epoch + 1
-        order = np.random.default_rng((self._seed, number))
-        for inputs, target in batches(data, size, order, self._batch):
-            loss = self.step(inputs, target)
-            self._batch += 1
-            total, count = total + loss, count + 1
-            event = Progress(epoch=number, step=self.steps, loss=loss)
-            if told(callbacks, event):
-                stopped = True
-                break
-        if not stopped:
-            self._epoch, self._batch = number, 0
-        found = {} if validation is None else self.evaluate(validation)
-        mean = total / count if count else float("nan")
-        seconds = time.monotonic() - start
-        epoch = Epoch(number=number, loss=mean, seconds=seconds, validation=found)
-        return epoch, stopped
+    def _counted(self, inputs: Inputs, target: Array) -> tuple[int, float]:
+        loss = self.step(inputs, target)
+        return self.steps, loss
 
     def evaluate(self, data: Data, batch_size: int | None = None) -> dict[str, float]:
         """Mean loss over data, and accuracy where targets are classes.
 
         The model runs as it will when it is exported: by its running statistics.
         """
-        size = batch_size or self._batch_size
+        size = batch_size or self._setting.batch_size or BATCH_SIZE
         cut = batches(data, size, None)
         pairs = ((named(inputs, self._inputs), target) for inputs, target in cut)
-        return evaluated(self.export(), self._loss, pairs, self._config)
+        model = self.export()
+        if self._score is not None:
+            model = Model(model.module.with_function(EVALUATE, self._score))
+        return evaluated(model, self._setting.loss, pairs, self._config)
 
     def parameters(self) -> dict[str, Array]:
         """All parameters under their names and in the shapes of the source model."""
@@ -200,17 +203,17 @@ class Trainer:
         states = self.state()
         for key, value in values.items():
             variables[key] = replaced(variables.get(key), key, value)
-        for adapter in self._adapters:
+        for adapter in self._task.adapters:
             if adapter.weight in values:  # that value is the whole weight
                 states[adapter.b.key] = np.zeros_like(states[adapter.b.key])
         self._model = Model(Module(module.functions, variables, module.metadata))
-        self._engine = Engine(self._model, self._step, states, self._config)
+        self._open(self._model, states)
 
     def export(self) -> Model:
         """The model as it is now, to run or to save; adapters are merged."""
         model, live = self._bare(), self._engine.variables
         module, variables = model.module, dict(model.module.variables)
-        for adapter in self._adapters:
+        for adapter in self._task.adapters:
             info = variables[adapter.weight]
             merged = adapter.merged(live[adapter.weight], live)
             variables[adapter.weight] = with_array(info, merged)
@@ -219,7 +222,7 @@ class Trainer:
     def _bare(self) -> Model:
         """The model as it is now, without adapters."""
         module, live = self._model.module, self._engine.variables
-        changed = module.variables.keys() & self._step.graph.updates.keys()
+        changed = module.variables.keys() & self._task.step.graph.updates.keys()
         variables = dict(module.variables)
         for key in changed:
             variables[key] = with_array(variables[key], live[key].copy())
@@ -228,7 +231,7 @@ class Trainer:
     def state(self) -> dict[str, Array]:
         """What is learned or remembered beside the parameters, as it is stored."""
         live = self._engine.variables
-        return {info.key: live[info.key].copy() for info in self._step.states}
+        return {info.key: live[info.key].copy() for info in self._task.step.states}
 
     def save_checkpoint(self, path: str | os.PathLike[str]) -> None:
         """Write all that ``resume`` needs: whole, or not at all.
@@ -237,17 +240,35 @@ class Trainer:
             CheckpointError: It cannot be written, or holds a loss or an optimizer of
                 your own.
         """
-        facts = {
-            "optimizer": self._optimizer,
-            "loss": self._loss,
-            "trainable": self._trainable,
-            "batch_size": self._batch_size,
-            "seed": self._seed,
-            "steps": self.steps,
-            "epoch": self._epoch,
-            "batch": self._batch,
-        }
-        checkpoint.save(path, self._bare(), self.state(), facts)
+        checkpoint.save(path, self._now())
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write a checkpoint with the step itself: whole, or not at all.
+
+        ``Trainer(edgewise.load(path))`` goes on with it bit for bit, and makes no
+        gradients anew; ``Session(path)`` runs the model.  The loss may be your own.
+
+        Raises:
+            CheckpointError: It cannot be written, or holds an optimizer of your own.
+        """
+        score, setting = self._score, self._setting
+        if setting.loss is not None:
+            score = scored(self._infer, setting.loss)
+            if not checkpoint.describes(setting.loss):
+                setting = setting._replace(loss=None)
+        start = self._now()._replace(setting=setting, task=self._task, score=score)
+        checkpoint.save(path, start)
+
+    def _now(self) -> Start:
+        """What another trainer needs to go on."""
+        return Start(
+            self._bare(),
+            self._setting,
+            state=self.state(),
+            steps=self.steps,
+            epoch=self._course.epoch,
+            batch=self._course.batch,
+        )
 
     @classmethod
     def resume(
@@ -258,38 +279,21 @@ class Trainer:
         Raises:
             CheckpointError: The file is damaged, or is no checkpoint.
         """
-        model, state, facts = checkpoint.load(path)
-        try:
-            trainer = cls(
-                model,
-                facts["loss"],
-                facts["optimizer"],
-                facts["trainable"],
-                batch_size=facts["batch_size"],
-                threads=threads,
-                seed=facts["seed"],
-                state=state,
-            )
-            trainer.steps, trainer._epoch = facts["steps"], facts["epoch"]
-            trainer._batch = facts["batch"]
-        except KeyError as error:
-            raise CheckpointError(f"{path}: the trainer wrote no {error}") from error
-        return trainer
+        return cls(checkpoint.load(path), threads=threads)
 
-    def _open(self, infer: Graph, model: Model, states: Mapping[str, Array]) -> None:
-        """Make the step for a form of the model, and what carries it out."""
-        module = model.module.with_function(INFER, infer)
-        self._infer, self._aim = infer, aim(module, self._trainable, self._seed)
-        self._step = step_of(self._aim, self._loss, self._optimizer)
-        self._engine = Engine(model, self._step, states, self._config)
+    def _open(self, model: Model, states: Mapping[str, Array]) -> None:
+        self._engine = Engine(model, self._task.step, states, self._config)
 
     def _resize(self, feed: Mapping[str, Array]) -> None:
-        """Make the step anew where inputs have sizes that the model does not declare.
+        """Make the step anew where inputs have sizes that it was not made for.
 
         Raises:
             ShapeError: The model does not work at these sizes.
         """
         shapes = {name: np.shape(array) for name, array in feed.items()}
-        if not takes(self._infer, shapes):
+        if not takes(self._task.step.graph, shapes):
             infer = resized(self._model.module.functions[INFER], shapes)
-            self._open(infer, self._bare(), self.state())
+            model, states = self._bare(), self.state()
+            module = model.module.with_function(INFER, infer)
+            self._infer, self._task = infer, made(module, self._setting)
+            self._open(model, states)

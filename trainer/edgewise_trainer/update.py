@@ -10,8 +10,8 @@ import numpy as np
 from edgewise.errors import ConfigError
 from edgewise.ir.graph import Value, constant
 from edgewise.ops import Add, Cast, Mul, Pow, Sub
-from edgewise_trainer.autodiff.shapes import scalar
 from edgewise_trainer.schedules import Rate
+from edgewise_trainer.terms import scalar
 
 Slots = Mapping[str, Value]
 

@@ -2,21 +2,12 @@
 
 from __future__ import annotations
 
-import numpy as np
-
 from edgewise.errors import TrainabilityError
-from edgewise.ir.graph import Value, constant
+from edgewise.ir.graph import Value
 from edgewise.ops import Cast, Expand, ReduceSum, Reshape
+from edgewise_trainer.terms import scalar, zeros
 
-
-def scalar(number: float, like: Value) -> Value:
-    """A constant of the element type of ``like``."""
-    return constant(np.asarray(number, like.type.dtype.numpy))
-
-
-def zeros(like: Value) -> Value:
-    """Zeros in the shape of ``like``."""
-    return Expand(like.type.shape)(scalar(0.0, like))
+__all__ = ["as_float", "scalar", "spread", "sum_to", "zeros"]
 
 
 def sum_to(grad: Value, like: Value) -> Value:

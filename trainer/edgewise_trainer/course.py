@@ -1,0 +1,54 @@
+"""The way of a training through its data: passes, batches, the order of examples."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+
+from edgewise.ir.op import Array
+from edgewise_trainer.data import Data, Inputs, batches
+from edgewise_trainer.history import Callback, Progress, told
+
+
+class Course:
+    """Where a training is.
+
+    Attributes:
+        seed: Decides the order of examples.
+        epoch: Passes done.
+        batch: Batches done of the next one.
+    """
+
+    def __init__(self, seed: int, epoch: int = 0, batch: int = 0) -> None:
+        self.seed, self.epoch, self.batch = seed, epoch, batch
+
+    def run(
+        self,
+        data: Data,
+        size: int,
+        step: Callable[[Inputs, Array], tuple[int, float]],
+        callbacks: Sequence[Callback],
+    ) -> tuple[float, bool]:
+        """The rest of a pass.
+
+        Args:
+            data: What is passed over.
+            size: Examples of a batch.
+            step: Gives the number of steps done and the loss of this one.
+            callbacks: See every step.
+
+        Returns:
+            The mean loss, and whether a callback ended the pass.
+        """
+        total, count = 0.0, 0
+        order = np.random.default_rng((self.seed, self.epoch + 1))
+        for inputs, target in batches(data, size, order, self.batch):
+            number, loss = step(inputs, target)
+            self.batch += 1
+            total, count = total + loss, count + 1
+            event = Progress(epoch=self.epoch + 1, step=number, loss=loss)
+            if told(callbacks, event):
+                return total / count, True
+        self.epoch, self.batch = self.epoch + 1, 0
+        return total / count if count else float("nan"), False
