@@ -27,6 +27,7 @@ _FAMILIES = {
     "attention": "attention",
     "matmul": "matmul linear",
     "conv": "conv depthwise_conv",
+    "bottleneck": "bottleneck",
     "pool": "max_pool average_pool",
     "linear_grad": "linear_input_grad linear_weight_grad",
     "conv_grad": (

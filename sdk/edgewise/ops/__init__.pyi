@@ -39,6 +39,7 @@ from edgewise.ops.bindings import (
 from edgewise.ops.bits import (
     BitCast,
 )
+from edgewise.ops.bottleneck import Bottleneck
 from edgewise.ops.choose import (
     Cast,
     Clip,
@@ -299,6 +300,7 @@ __all__ = [
     "BitwiseNot",
     "BitwiseOr",
     "BitwiseXor",
+    "Bottleneck",
     "Cast",
     "Ceil",
     "Celu",

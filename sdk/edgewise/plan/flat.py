@@ -84,3 +84,11 @@ class Flat:
         self.updates = {key: number(value) for key, value in graph.updates.items()}
         self.symbolic = [bool(node.op.symbols()) for node in self.nodes]
         self.static = not any(self.symbolic) and all(t.is_static for t in self.types)
+
+    def reading(self, reads: list[tuple[int, ...]]) -> Flat:
+        """The same graph, whose nodes read other values."""
+        fresh: Flat = object.__new__(Flat)
+        for name in self.__slots__:
+            setattr(fresh, name, getattr(self, name))
+        fresh.reads = reads
+        return fresh

@@ -13,6 +13,7 @@ from edgewise.kernels.catalog.base import find as find_kernel
 from edgewise.named import NamedTuple
 from edgewise.plan.arena import Block, Layout, arrange
 from edgewise.plan.bind import bind
+from edgewise.plan.bottlenecks import merge
 from edgewise.plan.flat import ABSENT, Flat
 from edgewise.plan.parts import Find, bind_kernel, has_parts, place
 from edgewise.plan.room import Room
@@ -90,13 +91,14 @@ def make_plan(
     # Before a kernel computes with sizes that no memory holds.
     _want_within(limit, max((*byte_sizes, *map(_references, types)), default=0))
     bindings = [bind_kernel(flat, types, n, op, find) for n, op in enumerate(ops)]
-    storage = lay_out(flat, ops, types, byte_sizes, direct)
     inside: dict[int, tuple[int, int]] = {}
     if has_parts(ops):
-        room = Room(storage, bindings)
+        room = Room(lay_out(flat, ops, types, byte_sizes, direct), bindings)
         inside = place(flat, ops, types, bindings, find, room)
-        roots = {number: root for number, (root, _) in inside.items()}
-        storage = lay_out(flat, ops, types, byte_sizes, direct, roots)
+    roots = {number: root for number, (root, _) in inside.items()}
+    flat, ops, bindings, gone = merge(flat, ops, types, bindings, find, inside)
+    byte_sizes = [0 if n in gone else size for n, size in enumerate(byte_sizes)]
+    storage = lay_out(flat, ops, types, byte_sizes, direct, roots)
     recipes, numbers = _prepared(flat, bindings)
     layout, buffer_offsets, temps = _arrange(storage, bindings, workers)
     _want_within(limit, layout.size + sum(byte_sizes[n] for n in flat.outputs))

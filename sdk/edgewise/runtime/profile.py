@@ -118,7 +118,7 @@ def profile_rows(plan: Plan, seconds: Sequence[float]) -> tuple[Row, ...]:
             values = (*plan.flat.reads[index], *plan.flat.writes[index])
             rows.append(
                 Row(
-                    op=node.op.name,
+                    op=plan.ops[index].name,
                     name=node.label,
                     kernel="+".join(dict.fromkeys(symbols)) or None,
                     precision=precision(plan.types[plan.flat.writes[index][0]]),

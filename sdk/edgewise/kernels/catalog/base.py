@@ -161,6 +161,7 @@ HOMES = {
     "logic": ("elementwise",),
     "matmul": ("matmul",),
     "conv": ("winograd", "conv", "depthwise"),
+    "bottleneck": ("bottleneck",),
     "pack": ("pack",),
     "activation_grad": ("activation_grad",),
     "pool_grad": ("pool_grad",),

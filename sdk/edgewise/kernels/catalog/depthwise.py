@@ -40,18 +40,27 @@ def depthwise_conv(call: Call) -> Binding | None:
     rows = images * height
     if not rows * width * channels:
         return Binding(())
-    kernel_, stride = integers(call, "kernel"), integers(call, "strides")[1]
+    kernel_ = integers(call, "kernel")
     taps = math.prod(kernel_)
     block, chunk = _cut(rows, width * taps, channels, taps)
-    strips = -(-width // PIXELS) * PIXELS
-    reach = (kernel_[1] - 1) * integers(call, "dilations")[1]
-    columns = (strips - 1) * stride + reach + 1
-    scratch = 64 * PIXELS + 12 * chunk + 8 * kernel_[0] * columns
-    scratch = -(-scratch // 64) * 64
+    columns = table_columns(call, width)
+    scratch = scratch_bytes(chunk, kernel_[0] * columns)
     work = (rows, block, chunk, columns, Scratch(), scratch)
     words = (*epilogue, *window_words(call), apart, In(1), *work)
     tasks = blocks(rows, block) * blocks(channels, chunk)
     return Binding((Launch("depthwise_f32", words, tasks),), (), scratch)
+
+
+def table_columns(call: Call, width: int) -> int:
+    """Columns of the image, borders included, under a row of ``width`` in strips."""
+    stride, strips = integers(call, "strides")[1], -(-width // PIXELS) * PIXELS
+    reach = (integers(call, "kernel")[1] - 1) * integers(call, "dilations")[1]
+    return (strips - 1) * stride + reach + 1
+
+
+def scratch_bytes(chunk: int, entries: int) -> int:
+    """Scratch of a worker: a strip, three numbers for each channel, the table."""
+    return -(-(64 * PIXELS + 12 * chunk + 8 * entries) // 64) * 64
 
 
 def _cut(rows: int, work: int, channels: int, taps: int) -> tuple[int, int]:

@@ -10,6 +10,7 @@ from edgewise.kernels.catalog.strides import pitch
 from edgewise.ops.epilogue import code
 
 LANES = 16
+EPILOGUE_WORDS = 10
 ROWS, BLOCK_ROWS = 6, 96
 # Multiply-adds of a task: some three microseconds of one core, far above what it costs
 # to hand a task over; and no more tasks than keep the largest machines busy.

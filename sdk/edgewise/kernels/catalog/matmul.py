@@ -77,6 +77,12 @@ def matmul(call: Call) -> Binding:
     return made._replace(launches=(pack, *made.launches), temps=(temp,))
 
 
+def lines(k: int) -> tuple[int, int]:
+    """In how many lines a reduction is cut, and their length."""
+    pieces = max(-(-k // LINE), 1)
+    return pieces, max(-(-k // (pieces * 4)) * 4, 1)
+
+
 def product(
     shape: tuple[int, int, int],
     step: int,
@@ -91,8 +97,7 @@ def product(
     rows, k, columns = shape
     if not rows * columns * matrices:
         return Binding(())
-    count, pieces = -(-columns // LANES), max(-(-k // LINE), 1)
-    line = max(-(-k // (pieces * 4)) * 4, 1)
+    count, (pieces, line) = -(-columns // LANES), lines(k)
     block, chunk = cut(rows * matrices, count, k)
     block = min(block, -(-rows // ROWS) * ROWS)
     scratch = scratch_bytes(block, pieces)

@@ -47,25 +47,33 @@ ZEROS = 64 * PIXELS
 
 
 @helper
-def _fill_table(args, table, line, nothing):
+def fill_row(args, entry, start, outside, nothing):
+    """Addresses of the columns under a row of the kernel, of the image row ``start``.
+
+    That row may lie ``outside`` the image.
+    """
+    left, columns, step = args[LEFT], args[COLUMNS], 4 * args[APART]
+    begin, end = min(left, columns), min(left + args[WIDTH], columns)
+    if outside:
+        begin, end = columns, columns
+    for u in range(begin):
+        entry[u] = nothing
+    for u in range(begin, end):
+        entry[u] = start + (u - left) * step
+    for u in range(end, columns):
+        entry[u] = nothing
+
+
+@helper
+def fill_table(args, table, line, nothing):
     """Where the columns under a row of the output lie, for each row of the kernel."""
-    height, width, columns = args[HEIGHT], args[WIDTH], args[COLUMNS]
-    left, step = args[LEFT], 4 * args[APART]
+    height, step = args[HEIGHT], 4 * args[APART]
     image = line // args[OUT_HEIGHT]
     top = line % args[OUT_HEIGHT] * args[STRIDE_Y] - args[TOP]
     for r in range(args[KERNEL_Y]):
-        entry = i64(table + 8 * r * columns)
-        v = top + r * args[DILATION_Y]
-        begin, end = min(left, columns), min(left + width, columns)
-        if v < 0 or v >= height:
-            begin, end = columns, columns
-        start = args[X] + (image * height + v) * width * step - left * step
-        for u in range(begin):
-            entry[u] = nothing
-        for u in range(begin, end):
-            entry[u] = start + u * step
-        for u in range(end, columns):
-            entry[u] = nothing
+        entry, v = i64(table + 8 * r * args[COLUMNS]), top + r * args[DILATION_Y]
+        start = args[X] + (image * height + v) * args[WIDTH] * step
+        fill_row(args, entry, start, v < 0 or v >= height, nothing)
 
 
 @helper
@@ -118,7 +126,7 @@ _ANY, _3, _3_2, _5, _5_2, _7 = range(6)
 
 
 @helper
-def _kind(args):
+def kind_of(args):
     """Which of the runs does the window at hand."""
     taps, stride = args[KERNEL_X], args[STRIDE_X]
     if args[DILATION_X] != 1 or stride > 2 or taps % 2 == 0 or taps > 7 or taps == 1:
@@ -169,7 +177,7 @@ def _by_vectors(kind, args, table, place, pixels, span, scratch, factors_, limit
 
 
 @helper
-def _prepare(args, scratch, first, count):
+def prepare(args, scratch, first, count):
     """Zeros, scale and shift for ``count`` channels, whole vectors: where each lies."""
     zeros, size = scratch + ZEROS, 4 * args[CHUNK]
     scales, shifts = zeros + size, zeros + 2 * size
@@ -182,7 +190,7 @@ def _prepare(args, scratch, first, count):
 
 
 @helper
-def _one_row(kind, args, task, line, table, scratch, limits):
+def one_row(kind, args, task, line, table, scratch, limits):
     """A row of the output; ``task``: its first channel, the last, scale and shift."""
     first, last, scale, shift = task
     width, apart = args[OUT_WIDTH], 4 * args[1]
@@ -207,15 +215,15 @@ def depthwise_f32(args, begin, end, worker):
     chunks = -(-channels // chunk)
     scratch = args[SCRATCH] + args[SCRATCH_BYTES] * worker
     table = scratch + ZEROS + 12 * chunk
-    limits, kind = bounds(args, 0), _kind(args)
+    limits, kind = bounds(args, 0), kind_of(args)
     for number in range(begin, end):
         first, row = number % chunks * chunk, number // chunks * args[BLOCK]
         last = min(first + chunk, channels)
-        zeros, (scale, shift) = _prepare(args, scratch, first, last - first)
+        zeros, (scale, shift) = prepare(args, scratch, first, last - first)
         task = (first, last, scale, shift)
         for line in range(row, min(row + args[BLOCK], args[ROWS])):
-            _fill_table(args, table, line, zeros - 4 * first)
-            _one_row(kind, args, task, line, table, scratch, limits)
+            fill_table(args, table, line, zeros - 4 * first)
+            one_row(kind, args, task, line, table, scratch, limits)
     return OK
 
 

@@ -24,7 +24,7 @@ _wide_zeros, _zero = make_zeros(WIDE), make_zeros(1)
 
 
 @helper
-def _fill_table(scratch, a, stride, rows, lines, line):
+def fill_table(scratch, a, stride, rows, lines, line):
     """Addresses of the lines of ``rows`` rows; past the last row, the last again."""
     heads = i64(scratch + HEADS)
     tiles, whole, longer = evenly(rows)
@@ -92,7 +92,7 @@ def product_f32(args, begin, end, worker):
             continue
         fresh = filled != part
         if fresh:
-            _fill_table(scratch, a, stride, height, lines, line)
+            fill_table(scratch, a, stride, height, lines, line)
             filled = part
         shape = (k, line, 1)
         group = (panels, 0)
