@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from typing import Protocol, Self, runtime_checkable
+from typing import TYPE_CHECKING, Protocol, Self, runtime_checkable
 
 from edgewise.border import TensorInfo, inputs_of, outputs_of
 from edgewise.errors import EdgewiseError, InternalError
@@ -14,6 +14,9 @@ from edgewise.ir.module import Module, Role, VariableInfo
 from edgewise.ir.op import Array
 from edgewise.summary import summary
 from edgewise.types import TensorType
+
+if TYPE_CHECKING:  # for the type of what conversion gives
+    import onnx
 
 __all__ = ["Model", "TensorInfo", "check", "load"]
 
@@ -74,10 +77,24 @@ class Model:
         Arrays that are stored as the source had them are read-only views.
         """
         return {
-            key: logical_array(info, _stored(info))
+            key: logical_array(info, stored_array(info))
             for key, info in self.module.variables.items()
             if info.role is Role.PARAMETER
         }
+
+    def to_onnx(self) -> onnx.ModelProto:
+        """The model back in ONNX, for any other engine.
+
+        Parameters are as they are now, under their names and in the shapes of the
+        source model; images have their channels second again.
+
+        Raises:
+            UnsupportedOpError: ONNX lacks an op of the model, or a form of it.
+        """
+        # Those who convert have onnx; those who run do not.
+        from edgewise.convert.to_onnx import to_onnx  # noqa: PLC0415
+
+        return to_onnx(self)
 
     def summary(self, sizes: Mapping[str, int] | None = None) -> str:
         """A table of ops with output shapes, parameters and multiply-adds.
@@ -114,7 +131,8 @@ def logical_array(info: VariableInfo, stored: Array) -> Array:
     return info.packing.unpack(stored, info.logical)
 
 
-def _stored(info: VariableInfo) -> Array:
+def stored_array(info: VariableInfo) -> Array:
+    """The stored form of a variable that has one."""
     if info.initial is None:
         raise InternalError(f"parameter {info.key!r} has no values")
     return info.initial

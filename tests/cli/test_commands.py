@@ -55,6 +55,17 @@ def test_convert_writes_a_file_that_runs(command, digits: Path, tmp_path: Path) 
     assert command("run", target).returncode == 0
 
 
+def test_convert_writes_onnx_again(command, digits: Path, tmp_path: Path) -> None:
+    here, back, again = (tmp_path / name for name in ("a.ew", "b.onnx", "c.ew"))
+    for arguments in ((digits, here), (here, back), (back, "-o", again)):
+        done = command("convert", *arguments)
+        assert done.returncode == 0, done.stderr
+    assert command("run", again).returncode == 0
+    done = command("convert", here, tmp_path / "none" / "b.onnx")
+    assert done.returncode == 2
+    assert "cannot be written" in done.stderr
+
+
 def test_convert_can_fix_the_shape_of_an_input(
     command, digits: Path, tmp_path: Path
 ) -> None:

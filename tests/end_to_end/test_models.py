@@ -78,6 +78,19 @@ def test_the_answer_is_that_of_onnxruntime(pair: tuple[Path, Path]) -> None:
         assert error <= RELATIVE, name
 
 
+def test_back_in_onnx_it_gives_the_same(pair: tuple[Path, Path]) -> None:
+    source, target = pair
+    model, found = ew.load(target), target.with_suffix(".back.onnx")
+    found.write_bytes(model.to_onnx().SerializeToString())
+    feed = random_inputs(model, seed=1, sizes=sizes(model))
+    expected = outputs_of_onnxruntime(source, feed)
+    got = outputs_of_onnxruntime(found, feed)
+    assert list(got) == list(expected)
+    for name, want in expected.items():
+        error = np.linalg.norm(got[name] - want) / np.linalg.norm(want)
+        assert error <= RELATIVE, name
+
+
 def test_the_file_is_hardly_larger_than_the_source(pair: tuple[Path, Path]) -> None:
     source, target = pair
     assert target.stat().st_size <= 1.02 * source.stat().st_size + 8192

@@ -1,4 +1,4 @@
-"""``edgewise convert``: an ONNX file to an ``.ew`` file."""
+"""``edgewise convert``: an ONNX file to an ``.ew`` file, or the other way round."""
 
 from __future__ import annotations
 
@@ -9,14 +9,17 @@ import typer
 
 from edgewise.cli.options import Json, not_over
 from edgewise.cli.output import progress, show_json
-from edgewise.errors import ConfigError
+from edgewise.errors import ConfigError, EdgewiseError
 
 
 def convert(
-    source: Annotated[Path, typer.Argument(help="The ONNX file.")],
+    source: Annotated[Path, typer.Argument(help="The ONNX file, or an .ew file.")],
+    target: Annotated[
+        Path | None, typer.Argument(help="The file to write; else by the source.")
+    ] = None,
     output: Annotated[
         Path | None,
-        typer.Option("--output", "-o", help="The file to write; else by the source."),
+        typer.Option("--output", "-o", help="The file to write, once more."),
     ] = None,
     shape: Annotated[
         list[str] | None,
@@ -27,24 +30,37 @@ def convert(
     ] = False,
     json: Json = False,
 ) -> None:
-    """Convert an ONNX model to one .ew file.
+    """Convert an ONNX model to one .ew file; from an .ew file, back to ONNX.
 
     Example: edgewise convert model.onnx -o model.ew --shape image=1,3,224,224
     """
     import edgewise
     from edgewise.tools.text import size_text
 
-    target = output or source.with_suffix(".ew")
-    not_over(source, target)
-    config = edgewise.ConvertConfig(input_shapes=_shapes(shape), random=random)
+    back = source.suffix == ".ew"
+    found = output or target or source.with_suffix(".onnx" if back else ".ew")
+    not_over(source, found)
+    if back and (shape or random):
+        raise ConfigError("--shape, --random: want an ONNX file, not an .ew file")
     with progress(f"converting {source}", quiet=json):
-        model = edgewise.convert(source, config)
-    model.save(target)
-    before, after = source.stat().st_size, target.stat().st_size
+        if back:
+            _write(found, edgewise.load(source).to_onnx().SerializeToString())
+        else:
+            config = edgewise.ConvertConfig(input_shapes=_shapes(shape), random=random)
+            edgewise.convert(source, config).save(found)
+    before, after = source.stat().st_size, found.stat().st_size
     if json:
-        show_json({"file": str(target), "bytes": after, "source_bytes": before})
+        show_json({"file": str(found), "bytes": after, "source_bytes": before})
     else:
-        print(f"{target}: {size_text(after)} (ONNX: {size_text(before)})")
+        kind = ".ew" if back else "ONNX"
+        print(f"{found}: {size_text(after)} ({kind}: {size_text(before)})")
+
+
+def _write(target: Path, data: bytes) -> None:
+    try:
+        target.write_bytes(data)
+    except OSError as error:
+        raise EdgewiseError(f"{target}: cannot be written: {error.strerror}") from error
 
 
 def _shapes(given: list[str] | None) -> dict[str, tuple[int | str, ...]] | None:
