@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from edgewise.kernels.native.abi import OK, f32, helper
+from edgewise.kernels.native.abi import OK, f32, helper, i64
 from edgewise.kernels.native.memory import load, load_part, store
 from edgewise.kernels.native.outer import make_outer
 from edgewise.kernels.native.product import zeros
@@ -18,8 +18,9 @@ LANES, ROWS = 16, 6
     X_IMAGE,  # from one image to the next
     COUNT,  # windows of a row
     LINES,  # rows of windows of an image
-    IMAGES,
+    WINDOWS,  # in all
     OUTPUTS,  # channels of dy, all groups
+    GROUPS,
     INPUTS,  # channels of x in a group
     EACH,  # channels of dy in a group
     TAPS_X,
@@ -27,11 +28,11 @@ LANES, ROWS = 16, 6
     TAP_X,
     K,
     TILES,  # of ROWS numbers of K, in a task
-    PIECE,  # windows of a line that are done at once
-    BLOCK,  # lines that are done at once
+    PART,  # windows of a task: the sums of a part lie behind those of the one before
+    BLOCK,  # windows that are done at once
     SCRATCH,
     SCRATCH_BYTES,
-) = range(21)
+) = range(22)
 
 _outer = make_outer(ROWS)
 
@@ -45,28 +46,42 @@ def _tap(args, k):
 
 
 @helper
-def _tile_places(args, base, k):
-    """Addresses of six numbers of K; beyond the last the last again."""
-    last = args[K] - 1
-    return (
-        base + 4 * _tap(args, min(k, last)),
-        base + 4 * _tap(args, min(k + 1, last)),
-        base + 4 * _tap(args, min(k + 2, last)),
-        base + 4 * _tap(args, min(k + 3, last)),
-        base + 4 * _tap(args, min(k + 4, last)),
-        base + 4 * _tap(args, min(k + 5, last)),
-    )
+def _fill_taps(args, table, first, last):
+    """Bytes from the first number of a window to some; behind the last that again."""
+    entry = i64(table)
+    for k in range(first, last):
+        entry[k - first] = 4 * _tap(args, k)
+    for k in range(last, last + ROWS - 1):
+        entry[k - first] = entry[last - 1 - first]
 
 
 @helper
-def _moved(places, offset):
+def _fill_windows(args, table, first, count):
+    """Bytes from the image to where windows begin."""
+    entry = i64(table)
+    row, column = first // args[COUNT], first % args[COUNT]
+    image, line = row // args[LINES], row % args[LINES]
+    for i in range(count):
+        place = image * args[X_IMAGE] + line * args[X_ROW] + column * args[X_STEP]
+        entry[i] = 4 * place
+        column += 1
+        if column == args[COUNT]:
+            column, line = 0, line + 1
+        if line == args[LINES]:
+            line, image = 0, image + 1
+
+
+@helper
+def _places(x, taps):
+    """Addresses of six numbers of K in the first window there could be."""
+    entry = i64(taps)
     return (
-        places[0] + offset,
-        places[1] + offset,
-        places[2] + offset,
-        places[3] + offset,
-        places[4] + offset,
-        places[5] + offset,
+        x + entry[0],
+        x + entry[1],
+        x + entry[2],
+        x + entry[3],
+        x + entry[4],
+        x + entry[5],
     )
 
 
@@ -92,73 +107,64 @@ def _store_tile(target, sums, rows, fresh):
 
 
 @helper
-def _line_at(args, line):
-    """Elements from the start of x to where the windows of a line begin."""
-    image, row = line // args[LINES], line % args[LINES]
-    return image * args[X_IMAGE] + row * args[X_ROW]
+def _gather(args, panel, channel, lanes, first, count):
+    """Some channels of dy at some windows, with zeros beside them."""
+    step = 4 * args[OUTPUTS]
+    source = args[DY] + first * step + 4 * channel
+    for i in range(count):
+        store(panel + 64 * i, load_part(source + i * step, lanes))
 
 
 @helper
-def _widened(args, scratch, dy, first, lines, piece, size, lanes):
-    """A copy of some columns of ``dy`` with zeros beside them, line by line."""
-    for line in range(lines):
-        row = (first + line) * args[COUNT] + piece
-        for pixel in range(size):
-            source = dy + 4 * (row + pixel) * args[OUTPUTS]
-            store(scratch + 64 * (line * size + pixel), load_part(source, lanes))
+def _clear(target, first, last, panels, size):
+    for panel in range(panels):
+        for k in range(first, last):
+            store(target + panel * size + 64 * k, zeros()[0])
 
 
 @helper
-def _add_block(args, task, first, lines, piece, size, fresh):
-    """Products of a block of windows, for all tiles of a task.
-
-    ``task`` is (address of x, of dy, of the panel, first number of K, behind the last,
-    elements from window to window of dy in bytes, from line to line of dy).
-    """
-    x, dy, target, k, end, step, jump = task
-    while k < end:
-        places = _tile_places(args, x, k)
-        sums = zeros()
-        for line in range(lines):
-            at = 4 * (_line_at(args, first + line) + piece * args[X_STEP])
-            here = dy + line * jump
-            sums = _outer(size, _moved(places, at), 4 * args[X_STEP], here, step, sums)
-        _store_tile(target + 64 * k, sums, min(ROWS, args[K] - k), fresh)
-        k += ROWS
+def _add_block(args, task, tables, at, count, fresh):
+    """Products of a block of windows, for all tiles and panels of a task."""
+    x, channel, target, first, last = task
+    panel, windows, taps = tables
+    _fill_windows(args, windows, at, count)
+    for column in range(0, args[EACH], LANES):
+        lanes = min(args[EACH] - column, LANES)
+        _gather(args, panel, channel + column, lanes, at, count)
+        for k in range(first, last, ROWS):
+            places = _places(x, taps + 8 * (k - first))
+            sums = _outer(count, windows, places, panel, zeros())
+            _store_tile(target + 64 * k, sums, min(ROWS, last - k), fresh)
+        target += 64 * args[K]
 
 
 def conv_weight_grad_f32(args, begin, end, worker):
-    """A task is some tiles of one panel of one group; images lie in their padding."""
-    per_panel = -(-args[K] // (ROWS * args[TILES]))
+    """A task is some windows, one group, some tiles of K; images lie in their padding.
+
+    Of a block of windows all products are made before the next, so that x and dy come
+    from memory once.
+    """
+    chunks = -(-args[K] // (ROWS * args[TILES]))
     panels = -(-args[EACH] // LANES)
-    lines_all = args[IMAGES] * args[LINES]
-    scratch = args[SCRATCH] + args[SCRATCH_BYTES] * worker
+    panel = args[SCRATCH] + args[SCRATCH_BYTES] * worker
+    windows = panel + 64 * args[BLOCK]
+    taps = windows + 8 * args[BLOCK]
     for task in range(begin, end):
-        chunk, place = task % per_panel, task // per_panel
-        group, column = place // panels, place % panels * LANES
-        lanes = min(args[EACH] - column, LANES)
-        x = args[X] + 4 * group * args[INPUTS]
-        dy = args[DY] + 4 * (group * args[EACH] + column)
-        target = args[OUT] + 64 * args[K] * place
-        k = chunk * args[TILES] * ROWS
+        place, part = task // chunks % args[GROUPS], task // chunks // args[GROUPS]
+        k = task % chunks * args[TILES] * ROWS
         last = min(k + args[TILES] * ROWS, args[K])
-        fresh = True
-        for first in range(0, lines_all, args[BLOCK]):
-            lines = min(args[BLOCK], lines_all - first)
-            for piece in range(0, args[COUNT], args[PIECE]):
-                size = min(args[PIECE], args[COUNT] - piece)
-                if lanes < LANES:
-                    _widened(args, scratch, dy, first, lines, piece, size, lanes)
-                    part = (x, scratch, target, k, last, 64, 64 * size)
-                else:
-                    row = 4 * args[OUTPUTS]
-                    here = dy + (first * args[COUNT] + piece) * row
-                    part = (x, here, target, k, last, row, args[COUNT] * row)
-                _add_block(args, part, first, lines, piece, size, fresh)
-                fresh = False
-        if fresh:  # no windows at all
-            for number in range(k, last):
-                store(target + 64 * number, zeros()[0])
+        x = args[X] + 4 * place * args[INPUTS]
+        target = args[OUT] + 64 * args[K] * panels * (part * args[GROUPS] + place)
+        whole = (x, place * args[EACH], target, k, last)
+        _fill_taps(args, taps, k, last)
+        start = part * args[PART]
+        stop = min(start + args[PART], args[WINDOWS])
+        for at in range(start, stop, args[BLOCK]):
+            count = min(args[BLOCK], stop - at)
+            tables = (panel, windows, taps)
+            _add_block(args, whole, tables, at, count, at == start)
+        if start >= stop:
+            _clear(target, k, last, panels, 64 * args[K])
     return OK
 
 
