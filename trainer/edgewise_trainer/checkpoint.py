@@ -1,4 +1,4 @@
-"""Checkpoints: one ``.ew`` file with model, optimizer and the place in the data."""
+"""Checkpoints: one ``.ew`` file with a model, arrays beside it, and facts."""
 
 from __future__ import annotations
 
@@ -6,18 +6,14 @@ import dataclasses
 import json
 import os
 from collections.abc import Mapping
-from typing import Any, NamedTuple
+from typing import Any, TypeAlias
 
 from edgewise.errors import CheckpointError, EdgewiseError
-from edgewise.ir.graph import Graph
 from edgewise.ir.module import Module, Role, VariableInfo
 from edgewise.ir.op import Array
 from edgewise.model import Model
 from edgewise.types import DType, TensorType
 from edgewise_trainer import losses, optimizers, schedules
-from edgewise_trainer.lora import Adapter
-from edgewise_trainer.names import EVALUATE, TRAIN_STEP
-from edgewise_trainer.task import Setting, Step, Task
 
 KEY = "edgewise.trainer"
 VERSION = 1
@@ -28,69 +24,48 @@ _KINDS = {
     if isinstance(cls, type) and dataclasses.is_dataclass(cls)
     if not cls.__name__.startswith("_")
 }
-
-
-class Start(NamedTuple):
-    """What a trainer begins with.
-
-    Attributes:
-        model: What is trained, without adapters.
-        setting: What was asked for.
-        task: What is done for it, where that is known already.
-        score: The function that evaluates the model, likewise.
-        state: What is remembered beside the parameters.
-        steps: Optimizer steps done.
-        epoch: Passes done.
-        batch: Batches done of the next one.
-    """
-
-    model: Model
-    setting: Setting
-    task: Task | None = None
-    score: Graph | None = None
-    state: Mapping[str, Array] = {}
-    steps: int = 0
-    epoch: int = 0
-    batch: int = 0
+# A model, arrays beside it, and what is known about both.
+Contents: TypeAlias = "tuple[Model, dict[str, Array], dict[str, Any]]"
 
 
 def save(
     path: str | os.PathLike[str],
-    start: Start,
+    model: Model,
+    states: Mapping[str, Array],
+    facts: Mapping[str, Any],
 ) -> None:
     """Write a checkpoint: whole, or not at all.
-
-    Args:
-        path: The file.
-        start: What a trainer goes on with; its task and the function that evaluates it
-            are written, too, where it has them.
 
     Raises:
         CheckpointError: It cannot be written, or something has no text form.
     """
-    module = start.model.module
+    module = model.module
     variables = dict(module.variables)
-    for key, array in start.state.items():
+    for key, array in states.items():
         info = VariableInfo(key, _type(array), Role.STATE, array)
         variables[key] = info
-    text = json.dumps(_described_start(start), default=_described)
+    text = json.dumps({"version": VERSION, **facts}, default=_described)
     metadata = {**module.metadata, KEY: text}
-    functions = dict(module.functions)
-    if start.task is not None:
-        functions[TRAIN_STEP] = start.task.step.graph
-    if start.score is not None:
-        functions[EVALUATE] = start.score
     try:
-        Model(Module(functions, variables, metadata)).save(path)
+        Model(Module(module.functions, variables, metadata)).save(path)
     except EdgewiseError as error:
         raise CheckpointError(f"{path}: no checkpoint was written: {error}") from error
 
 
-def load(path: str | os.PathLike[str]) -> Model:
-    """The model of a checkpoint, which a trainer can begin with.
+def load(path: str | os.PathLike[str]) -> Contents:
+    """Model, states and facts of a checkpoint.
 
     Raises:
-        CheckpointError: The file is damaged, or no checkpoint.
+        CheckpointError: The file is damaged, is no checkpoint, or is too new.
+    """
+    return contents(opened(path))
+
+
+def opened(path: str | os.PathLike[str]) -> Model:
+    """The model in the file of a checkpoint, with all that it holds.
+
+    Raises:
+        CheckpointError: The file is damaged, or is no checkpoint.
     """
     try:
         model = Model.load(path)
@@ -101,76 +76,22 @@ def load(path: str | os.PathLike[str]) -> Model:
     return model
 
 
-def start_of(model: Model) -> Start | None:
-    """What a trainer wrote into a model, if any did.
+def contents(model: Model) -> Contents:
+    """Model, states and facts of one that was a checkpoint.
 
     Raises:
         CheckpointError: It is damaged, or too new.
     """
-    text = model.module.metadata.get(KEY)
-    return None if text is None else _start(model, text)
-
-
-def _described_start(start: Start) -> dict[str, Any]:
-    task = start.task
-    facts = {
-        "version": VERSION,
-        **start.setting._asdict(),
-        "steps": start.steps,
-        "epoch": start.epoch,
-        "batch": start.batch,
-    }
-    if task is not None:
-        facts["task"] = {
-            "trained": task.trained,
-            "unreached": task.step.unreached,
-            "states": [info.key for info in task.step.states],
-            "adapters": [(x.weight, x.a.key, x.b.key) for x in task.adapters],
-        }
-    return facts
-
-
-def _start(model: Model, text: str) -> Start:
-    where, module = model.path or "the model", model.module
-    facts = _facts(where, text)
-    state = {
+    module = model.module
+    facts = _facts(model.path or "the model", module.metadata[KEY])
+    states = {
         key: info.initial
         for key, info in module.variables.items()
         if info.role is Role.STATE and info.initial is not None
     }
-    variables = {k: v for k, v in module.variables.items() if k not in state}
+    kept = {k: v for k, v in module.variables.items() if k not in states}
     metadata = {k: v for k, v in module.metadata.items() if k != KEY}
-    added = {TRAIN_STEP, EVALUATE} if "task" in facts else set()
-    functions = {k: v for k, v in module.functions.items() if k not in added}
-    bare = Model(Module(functions, variables, metadata))
-    try:
-        setting = _setting(facts)
-        place = {name: int(facts[name]) for name in ("steps", "epoch", "batch")}
-        task = _task(module, facts["task"]) if "task" in facts else None
-    except (KeyError, TypeError, ValueError) as error:
-        raise CheckpointError(f"{where}: the trainer wrote no {error}") from error
-    score = module.functions.get(EVALUATE) if task is not None else None
-    return Start(bare, setting, task, score, state, **place)
-
-
-def _setting(facts: Mapping[str, Any]) -> Setting:
-    setting = Setting(**{name: facts[name] for name in Setting._fields})
-    known = hasattr(setting.optimizer, "lr")
-    if not known or not (setting.loss is None or callable(setting.loss)):
-        raise ValueError("optimizer or loss that there is")
-    return setting
-
-
-def _task(module: Module, facts: Mapping[str, Any]) -> Task:
-    """A task that was saved with its functions."""
-    infos = module.variables
-    step = Step(
-        module.functions[TRAIN_STEP],
-        tuple(infos[key] for key in facts["states"]),
-        tuple(facts["unreached"]),
-    )
-    adapters = (Adapter(w, infos[a], infos[b]) for w, a, b in facts["adapters"])
-    return Task(tuple(facts["trained"]), tuple(adapters), step)
+    return Model(Module(module.functions, kept, metadata)), states, facts
 
 
 def _facts(path: str, text: str) -> dict[str, Any]:

@@ -17,7 +17,6 @@ from edgewise.model import Model
 from edgewise.runtime.config import SessionConfig
 from edgewise.runtime.memory import MemoryReport
 from edgewise_trainer import checkpoint, losses
-from edgewise_trainer.checkpoint import Start
 from edgewise_trainer.course import Course
 from edgewise_trainer.data import Data, Inputs, batches, named
 from edgewise_trainer.engine import Engine
@@ -30,6 +29,7 @@ from edgewise_trainer.optimizers import SGD, Optimizer
 from edgewise_trainer.report import TrainabilityReport
 from edgewise_trainer.resized import resized, takes
 from edgewise_trainer.schedules import rate_at
+from edgewise_trainer.start import Start, save, start_of
 from edgewise_trainer.task import Setting, Trainable, made
 from edgewise_trainer.values import replaced, with_array
 
@@ -79,7 +79,7 @@ class Trainer:
         seed: int = 0,
         state: Mapping[str, Array] | None = None,
     ) -> None:
-        start = checkpoint.start_of(model)
+        start = start_of(model)
         if start is None or (loss, optimizer, trainable) != (None, None, None):
             setting = Setting(
                 losses.found("cross_entropy" if loss is None else loss),
@@ -240,7 +240,7 @@ class Trainer:
             CheckpointError: It cannot be written, or holds a loss or an optimizer of
                 your own.
         """
-        checkpoint.save(path, self._now())
+        save(path, self._now())
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write a checkpoint with the step itself: whole, or not at all.
@@ -257,7 +257,7 @@ class Trainer:
             if not checkpoint.describes(setting.loss):
                 setting = setting._replace(loss=None)
         start = self._now()._replace(setting=setting, task=self._task, score=score)
-        checkpoint.save(path, start)
+        save(path, start)
 
     def _now(self) -> Start:
         """What another trainer needs to go on."""
@@ -279,7 +279,7 @@ class Trainer:
         Raises:
             CheckpointError: The file is damaged, or is no checkpoint.
         """
-        return cls(checkpoint.load(path), threads=threads)
+        return cls(checkpoint.opened(path), threads=threads)
 
     def _open(self, model: Model, states: Mapping[str, Array]) -> None:
         self._engine = Engine(model, self._task.step, states, self._config)

@@ -14,11 +14,11 @@ from edgewise.runtime.config import SessionConfig
 from edgewise.runtime.session import Session
 from edgewise_trainer.data import Data, Inputs, as_target
 from edgewise_trainer.evaluation import evaluated
-from edgewise_trainer.form import INFER
 from edgewise_trainer.incremental.cut import halves
 from edgewise_trainer.incremental.knowledge import Knowledge
 from edgewise_trainer.incremental.stream import Examples, TaskData
 from edgewise_trainer.losses import CrossEntropy, Loss, target_type
+from edgewise_trainer.names import INFER
 
 AT_ONCE = 256  # examples that are only looked at
 LEAST = 1e-12  # of a probability whose logarithm is taken

@@ -23,8 +23,8 @@ from edgewise.ir.op import Array
 from edgewise.model import Model, Packing
 from edgewise.ops import Linear, PackPanels, Where
 from edgewise.types import TensorType
-from edgewise_trainer.autodiff.shapes import scalar
-from edgewise_trainer.form import INFER
+from edgewise_trainer.names import INFER
+from edgewise_trainer.terms import scalar
 
 # Far below every logit, and still a number: a smoothed loss multiplies it.
 NEVER = -1e9

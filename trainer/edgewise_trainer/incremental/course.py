@@ -17,7 +17,7 @@ from edgewise_trainer.incremental.memory import ReplayMemory
 from edgewise_trainer.incremental.methods import Methods
 from edgewise_trainer.incremental.stream import Mixed, TaskData
 from edgewise_trainer.losses import Loss
-from edgewise_trainer.selection import Trainable
+from edgewise_trainer.task import Trainable
 from edgewise_trainer.trainer import Trainer
 from edgewise_trainer.update import Optimizer
 

@@ -17,7 +17,7 @@ from edgewise.ir.graph import (
 from edgewise.ir.leaf import Leaf
 from edgewise.ir.module import Module
 from edgewise.model import Model
-from edgewise_trainer.form import INFER
+from edgewise_trainer.names import INFER
 from edgewise_trainer.parts import part
 from edgewise_trainer.selection import layers
 

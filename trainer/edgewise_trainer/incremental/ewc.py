@@ -21,11 +21,11 @@ from edgewise.model import Model
 from edgewise.ops import Add, Mul, Sub
 from edgewise.runtime.config import SessionConfig
 from edgewise.runtime.session import Session
-from edgewise_trainer.autodiff.shapes import scalar
 from edgewise_trainer.incremental.classes import Growth, as_logical, as_stored
 from edgewise_trainer.losses import CrossEntropy, Loss
 from edgewise_trainer.schedules import Rate
-from edgewise_trainer.selection import Trainable
+from edgewise_trainer.task import Trainable
+from edgewise_trainer.terms import scalar
 from edgewise_trainer.trainer import Trainer
 from edgewise_trainer.update import Clock, Optimizer, Slots
 

@@ -35,7 +35,7 @@ from edgewise_trainer.incremental.saving import Saved
 from edgewise_trainer.incremental.stream import Examples, TaskData
 from edgewise_trainer.losses import Loss
 from edgewise_trainer.optimizers import SGD, Optimizer
-from edgewise_trainer.selection import Trainable
+from edgewise_trainer.task import Trainable
 from edgewise_trainer.trainer import Trainer
 
 

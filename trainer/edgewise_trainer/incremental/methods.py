@@ -9,7 +9,8 @@ from typing import Any, TypeAlias
 from edgewise.errors import ConfigError
 from edgewise_trainer.incremental.policy import POLICIES
 from edgewise_trainer.losses import CrossEntropy, Loss
-from edgewise_trainer.selection import Trainable, lora_rank
+from edgewise_trainer.selection import lora_rank
+from edgewise_trainer.task import Trainable
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

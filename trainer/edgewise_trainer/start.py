@@ -1,0 +1,120 @@
+"""What a trainer begins with, and how that is kept in a checkpoint."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+from edgewise.errors import CheckpointError
+from edgewise.ir.graph import Graph
+from edgewise.ir.module import Module
+from edgewise.ir.op import Array
+from edgewise.model import Model
+from edgewise_trainer import checkpoint
+from edgewise_trainer.lora import Adapter
+from edgewise_trainer.names import EVALUATE, TRAIN_STEP
+from edgewise_trainer.task import Setting, Step, Task
+
+TASK = "task"
+
+
+class Start(NamedTuple):
+    """What a trainer begins with.
+
+    Attributes:
+        model: What is trained, without adapters.
+        setting: What was asked for.
+        task: What is done for it, where that is known already.
+        score: The function that evaluates the model, likewise.
+        state: What is remembered beside the parameters.
+        steps: Optimizer steps done.
+        epoch: Passes done.
+        batch: Batches done of the next one.
+    """
+
+    model: Model
+    setting: Setting
+    task: Task | None = None
+    score: Graph | None = None
+    state: Mapping[str, Array] = {}
+    steps: int = 0
+    epoch: int = 0
+    batch: int = 0
+
+
+def save(path: str | os.PathLike[str], start: Start) -> None:
+    """Write a checkpoint: whole, or not at all.
+
+    Its task and the function that evaluates it are written, too, where it has them.
+
+    Raises:
+        CheckpointError: It cannot be written, or something has no text form.
+    """
+    module = start.model.module
+    facts = {
+        **start.setting._asdict(),
+        "steps": start.steps,
+        "epoch": start.epoch,
+        "batch": start.batch,
+    }
+    if start.task is not None:
+        facts[TASK] = _described(start.task)
+        module = module.with_function(TRAIN_STEP, start.task.step.graph)
+    if start.score is not None:
+        module = module.with_function(EVALUATE, start.score)
+    checkpoint.save(path, Model(module), start.state, facts)
+
+
+def start_of(model: Model) -> Start | None:
+    """What a trainer wrote into a model, if any did.
+
+    Raises:
+        CheckpointError: It is damaged, or too new.
+    """
+    if checkpoint.KEY not in model.module.metadata:
+        return None
+    bare, state, facts = checkpoint.contents(model)
+    try:
+        setting = _setting(facts)
+        place = [int(facts[name]) for name in ("steps", "epoch", "batch")]
+        task = _task(model.module, facts[TASK]) if TASK in facts else None
+    except (KeyError, TypeError, ValueError) as error:
+        where = model.path or "the model"
+        raise CheckpointError(f"{where}: the trainer wrote no {error}") from error
+    if task is None:
+        return Start(bare, setting, None, None, state, *place)
+    functions = dict(bare.module.functions)
+    del functions[TRAIN_STEP]
+    score = functions.pop(EVALUATE, None)
+    module = Module(functions, bare.module.variables, bare.module.metadata)
+    return Start(Model(module), setting, task, score, state, *place)
+
+
+def _setting(facts: Mapping[str, Any]) -> Setting:
+    setting = Setting(**{name: facts[name] for name in Setting._fields})
+    known = hasattr(setting.optimizer, "lr")
+    if not known or not (setting.loss is None or callable(setting.loss)):
+        raise ValueError("optimizer or loss that there is")
+    return setting
+
+
+def _described(task: Task) -> dict[str, Any]:
+    return {
+        "trained": task.trained,
+        "unreached": task.step.unreached,
+        "states": [info.key for info in task.step.states],
+        "adapters": [(x.weight, x.a.key, x.b.key) for x in task.adapters],
+    }
+
+
+def _task(module: Module, facts: Mapping[str, Any]) -> Task:
+    """A task that was saved with its functions."""
+    infos = module.variables
+    step = Step(
+        module.functions[TRAIN_STEP],
+        tuple(infos[key] for key in facts["states"]),
+        tuple(facts["unreached"]),
+    )
+    adapters = (Adapter(w, infos[a], infos[b]) for w, a, b in facts["adapters"])
+    return Task(tuple(facts["trained"]), tuple(adapters), step)
