@@ -355,3 +355,22 @@ def test_a_regression_is_learned_without_classes() -> None:
     assert one.classes == ()
     assert len(one.replay) == 64
     assert one.forgetting().shape == (1, 1)
+
+
+def test_what_a_model_knows_already_is_remembered() -> None:
+    everything = examples(*range(CLASSES))
+    one = learner("none", known="all")
+    one.trainer.fit(everything, epochs=8, batch_size=16)
+    model, (x, y) = one.export(), examples(0, 1)
+    news = np.roll(x, CLASSES, axis=1), y  # what no class looks like
+    kept = []
+    for method in ("none", "replay", "ewc"):
+        how = optimizers.AdamW(1e-2)
+        two = IncrementalLearner(model, method, optimizer=how, threads=1)
+        two.remember(examples(*range(CLASSES), count=10))
+        assert two.classes == tuple(range(CLASSES))
+        assert len(two.replay) == (60 if method == "replay" else 0)
+        assert str(two.learn(news, epochs=12)).startswith("learned")
+        kept.append(two.evaluate(everything)["accuracy"])
+    assert kept[1] > kept[0] + 0.1
+    assert kept[2] > kept[0]

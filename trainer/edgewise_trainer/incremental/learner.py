@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 from collections.abc import Collection, Sequence
 from functools import partial
-from pathlib import Path
 from typing import Self
 
 import numpy as np
@@ -98,8 +97,7 @@ class IncrementalLearner:
         begun = beginning(model, found, known, cut)
         self._border = Border(model, found, cut, threads)
         policy = (use.replay or Replay()).policy
-        path = None if store is None else Path(store)
-        self._memory = ReplayMemory(replay_bytes, policy, path, seed)
+        self._memory = ReplayMemory(replay_bytes, policy, store, seed)
         self._trainer: Trainer | None = None
         self._gate, self._forgetting = Gate(max_drop), Forgetting()
         self._kept: Examples | None = None
@@ -143,21 +141,27 @@ class IncrementalLearner:
             self._gate.note(before)
         self._tasks += 1
         trainer = self._course.trainer(now, start)
-        memory, number = self._memory, self._tasks
-        batches = self._course.batches(now, task, batch_size, memory, number)
-        history = trainer.fit(batches, epochs, callbacks=callbacks)
+        mixed = self._course.batches(now, task, batch_size, self._memory, self._tasks)
+        history = trainer.fit(mixed, epochs, callbacks=callbacks)
         learned = start.with_trained(trainer.export())
         after = self._border.measured(learned, measured)
         reason = self._gate.refusal(after) if self._keep else diverged(after)
         if not reason:
-            self._accept(learned, task, held_out)
-        return LearnReport(
-            accepted=not reason,
-            before=before,
-            after=after,
-            reason=reason,
-            history=history,
-        )
+            self._settle(learned, task)
+            batches = held_out.batches(AT_ONCE, None)
+            self._forgetting.add(batches, partial(self._border.score, self._now))
+        return LearnReport(before=before, after=after, reason=reason, history=history)
+
+    def remember(self, data: Data) -> None:
+        """Take examples of what the model knows already, as if it had learned them.
+
+        They are replayed, and tell EWC what must stay; their classes count as seen.
+
+        ``data`` is as ``learn`` takes it.
+        """
+        task = self._border.task(data)
+        self._tasks += 1
+        self._settle(self._current().with_classes(self._border.classes(task)), task)
 
     def evaluate(self, data: Data) -> dict[str, float]:
         """Mean loss over data, and accuracy among the classes seen so far."""
@@ -286,12 +290,11 @@ class IncrementalLearner:
             self._now = self._now.with_trained(self._trainer.export())
         return self._now
 
-    def _accept(self, learned: Knowledge, task: TaskData, held_out: TaskData) -> None:
+    def _settle(self, learned: Knowledge, task: TaskData) -> None:
+        """Know something from now on, and keep what methods want of its examples."""
         past = self._course.past(learned, task, self._tasks)
         if self._course.methods.replay is not None:
             for inputs, target in task.batches(AT_ONCE, None):
                 self._memory.add(inputs, target)
         self._now, self._trainer = learned._replace(past=past), None
         self.drift.reset()
-        batches = held_out.batches(AT_ONCE, None)
-        self._forgetting.add(batches, partial(self._border.score, self._now))

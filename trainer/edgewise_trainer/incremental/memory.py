@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator, Mapping
-from pathlib import Path
 
 import numpy as np
 
@@ -37,7 +37,11 @@ class ReplayMemory:
     """
 
     def __init__(
-        self, limit: int, policy: str, path: Path | None = None, seed: int = 0
+        self,
+        limit: int,
+        policy: str,
+        path: str | os.PathLike[str] | None = None,
+        seed: int = 0,
     ) -> None:
         self.limit, self._policy = limit, _policy(policy)
         self._path = path

@@ -15,8 +15,6 @@ class LearnReport:
     """What became of one call of ``learn``.
 
     Attributes:
-        accepted: Whether the model is another one now; else it is as before, to the
-            bit, and so is the memory.
         before: What ``evaluate`` gave before, on the keep-set; on the task where there
             is none.
         after: The same of what was learned, also where it was refused.
@@ -24,11 +22,24 @@ class LearnReport:
         history: The passes over the data.
     """
 
-    accepted: bool
     before: Mapping[str, float]
     after: Mapping[str, float]
     reason: str
     history: History = field(repr=False)
+
+    @property
+    def accepted(self) -> bool:
+        """Whether the model is another one now.
+
+        Else it is as before, to the bit, and so is the memory.
+        """
+        return not self.reason
+
+    def __str__(self) -> str:
+        """What became of it, in a line."""
+        name = "accuracy" if "accuracy" in self.after else "loss"
+        told = f"{name} {self.before[name]:.4f} before, {self.after[name]:.4f} after"
+        return f"refused: {self.reason}" if self.reason else f"learned: {told}"
 
 
 class Gate:

@@ -8,11 +8,11 @@ it wrote last and nothing else.
 from __future__ import annotations
 
 import json
+import os
 import sqlite3
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
-from pathlib import Path
 from typing import NamedTuple, Self
 
 from edgewise.errors import CheckpointError
@@ -99,7 +99,7 @@ class Store:
         CheckpointError: The file is damaged, or is no such store.
     """
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: str | os.PathLike[str]) -> None:
         self._path, self._turn = path, 0
         with self._told():
             self._file = sqlite3.connect(path, isolation_level=None)
