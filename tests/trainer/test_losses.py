@@ -19,6 +19,9 @@ LOGITS = np.array(
 )
 CLASSES, SOME = np.array([0, 2, 1, 0]), np.array([0, 2, -100, 0])
 WEIGHT = (0.5, 1.0, 2.0)
+SHARES = np.array(
+    [[0.2, 0.3, 0.5], [1.0, 0.0, 0.0], [0.1, 0.1, 0.8], [0.25, 0.5, 0.25]]
+)
 A, B = np.array([[0.5, -2.0], [3.0, 0.1]]), np.array([[0.0, 1.0], [1.0, 0.0]])
 CASES: list[tuple[losses.Loss, Any, Any, float]] = [
     (losses.CrossEntropy(), LOGITS, CLASSES, 1.1435308),
@@ -36,6 +39,16 @@ CASES: list[tuple[losses.Loss, Any, Any, float]] = [
     (losses.Huber(), A, B, 1.0325000),
     (losses.Huber(0.4), A, B, 0.4912500),
     (losses.BinaryCrossEntropy(), A, B, 0.9734973),
+    (losses.Hinge(), LOGITS, CLASSES, 0.6041667),
+    (losses.Hinge(0.5, power=2), LOGITS, CLASSES, 1.2291667),
+    (losses.KLDivergence(), LOGITS, SHARES, 1.5476794),
+    (losses.Cosine(), A, B, 0.9853488),
+    # Those of pairs are PyTorch's of all six pairs; the last is Hadsell's formula.
+    (losses.CosineEmbedding(), LOGITS, CLASSES, 0.1075880),
+    (losses.CosineEmbedding(0.3), LOGITS, CLASSES, 0.0575880),
+    (losses.CosineEmbedding(-0.5), LOGITS, CLASSES, 0.3346759),
+    (losses.Contrastive(), LOGITS, CLASSES, 0.8020833),
+    (losses.Contrastive(4.0), LOGITS, CLASSES, 2.1037392),
 ]
 
 
@@ -72,6 +85,14 @@ def test_a_loss_is_pytorchs_and_its_gradient_its_slope(
 def test_losses_that_make_no_sense_are_refused() -> None:
     with pytest.raises(ew.ConfigError, match="label_smoothing"):
         losses.CrossEntropy(label_smoothing=1.5)
+    with pytest.raises(ew.ConfigError, match="power"):
+        losses.Hinge(power=3)
+    with pytest.raises(ew.ConfigError, match="margin"):
+        losses.CosineEmbedding(2.0)
+    with pytest.raises(ew.ConfigError, match="margin"):
+        losses.Contrastive(0.0)
+    with pytest.raises(ew.ConfigError, match="want embeddings"):
+        losses.Contrastive().target(TensorType(DType.F32, (3,)))
     with pytest.raises(ew.ConfigError, match="want one of cross_entropy"):
         losses.found("crossentropy")
     with pytest.raises(ew.ConfigError, match="a name or a callable"):

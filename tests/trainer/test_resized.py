@@ -121,7 +121,7 @@ def test_sizes_follow_where_they_can_mean_one_thing(
     batch = before[0] if before[0] in (1, 4) else 4
     if expected is None:
         with pytest.raises(ew.ShapeError, match="for which the model was made"):
-            carried(op, *types, batch)
+            carried(op, *types, {"batch": batch})
         return
-    (found,) = carried(op, *types, batch).infer_all(types[1])
+    (found,) = carried(op, *types, {"batch": batch}).infer_all(types[1])
     assert found == typed(*expected)

@@ -6,7 +6,7 @@ where they can only mean one thing; all else is refused.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any, TypeAlias
 
 from edgewise.dims import Dim, Shape, bind, product, symbols
@@ -25,19 +25,19 @@ from edgewise.ops import (
 from edgewise.types import TensorType, ValueType
 
 Kinds: TypeAlias = "tuple[ValueType | None, ...]"
-BATCH = "batch"  # the symbol of a first axis that was a number
+Numbers: TypeAlias = Mapping[str, int]  # symbols that were numbers, and which
 # Ops whose sizes count from the ends of an axis, or count no elements of it.
 _FREE = {"attention", "pad", "tile"}
 
 
-def carried(op: Op, before: Kinds, after: Kinds, batch: int) -> Op:
+def carried(op: Op, before: Kinds, after: Kinds, numbers: Numbers) -> Op:
     """The op for inputs of other types.
 
     Args:
         op: As it was made.
         before: Types of its inputs then.
         after: Types of its inputs now.
-        batch: What ``BATCH`` was.
+        numbers: Symbols among their sizes that were numbers, those of batches.
 
     Raises:
         ShapeError: Its attributes might mean several things there.
@@ -47,7 +47,7 @@ def carried(op: Op, before: Kinds, after: Kinds, batch: int) -> Op:
     old, new = before[0], after[0]
     carry = _CARRY.get(type(op))
     if carry and isinstance(old, TensorType) and isinstance(new, TensorType):
-        made = carry(op, old.shape, new.shape, batch)
+        made = carry(op, old.shape, new.shape, numbers)
     else:
         counts = any("Dim" in str(field.kind) for field in op.fields)
         fixed = (counts and op.name not in _FREE) or op.bodies()
@@ -58,7 +58,7 @@ def carried(op: Op, before: Kinds, after: Kinds, batch: int) -> Op:
     return made
 
 
-def _reshape(op: Any, before: Shape, after: Shape, batch: int) -> Op | None:
+def _reshape(op: Any, before: Shape, after: Shape, numbers: Numbers) -> Op | None:
     """Runs of axes that hold the same elements are carried over one by one.
 
     One that begins with the batch grows along it; one that becomes a single axis (axes
@@ -68,10 +68,10 @@ def _reshape(op: Any, before: Shape, after: Shape, batch: int) -> Op | None:
     for old, made in _runs(before, op.shape):
         kept, now = op.shape[made], product(after[old])
         large = [k for k, dim in enumerate(kept) if dim != 1] or [0]
-        leads = made.start == 0 and BATCH in symbols(now)
+        leads = made.start == 0 and not numbers.keys().isdisjoint(symbols(now))
         if before[old] == after[old]:
             sizes += kept
-        elif leads and bind(now, {BATCH: batch}) == product(before[old]):
+        elif leads and bind(now, numbers) == product(before[old]):
             sizes += [now // product(kept[1:]), *kept[1:]]
         elif len(large) == 1 and (large == [0] or not leads):
             sizes += [now if k == large[0] else 1 for k in range(len(kept))]
@@ -109,7 +109,7 @@ def _size(shape: Shape) -> int:
     return found if isinstance(found, int) else 0
 
 
-def _slice(op: Any, before: Shape, after: Shape, _: int) -> Op | None:
+def _slice(op: Any, before: Shape, after: Shape, _: Numbers) -> Op | None:
     """Whole axes stay whole; parts of an axis whose size differs might be any."""
     sizes = list(op.sizes)
     for axis, (old, new) in enumerate(zip(before, after, strict=True)):
@@ -121,7 +121,7 @@ def _slice(op: Any, before: Shape, after: Shape, _: int) -> Op | None:
     return Slice(op.starts, tuple(sizes), op.steps)
 
 
-def _expand(op: Any, before: Shape, after: Shape, _: int) -> Op:
+def _expand(op: Any, before: Shape, after: Shape, _: Numbers) -> Op:
     """Axes that were not spread follow."""
     sizes = list(op.shape)
     for back in range(1, min(len(before), len(sizes)) + 1):
@@ -130,7 +130,7 @@ def _expand(op: Any, before: Shape, after: Shape, _: int) -> Op:
     return Expand(tuple(sizes))
 
 
-def _resize(op: Any, before: Shape, after: Shape, _: int) -> Op | None:
+def _resize(op: Any, before: Shape, after: Shape, _: Numbers) -> Op | None:
     """As many times larger as it was."""
     sizes: list[Dim] = []
     for old, new, size in zip(before, after, op.sizes, strict=True):
@@ -145,16 +145,16 @@ def _resize(op: Any, before: Shape, after: Shape, _: int) -> Op | None:
     return op.replace(sizes=tuple(sizes))  # type: ignore[no-any-return]
 
 
-def _gather(op: Any, before: Shape, after: Shape, _: int) -> Op | None:
+def _gather(op: Any, before: Shape, after: Shape, _: Numbers) -> Op | None:
     """Places were counted along the axis that there was."""
     return op if before[op.axis] == after[op.axis] else None
 
 
-def _counted(_op: Any, _before: Shape, _after: Shape, _: int) -> Op | None:
+def _counted(_op: Any, _before: Shape, _after: Shape, _: Numbers) -> Op | None:
     return None
 
 
-_CARRY: dict[type[Op], Callable[[Any, Shape, Shape, int], Op | None]] = {
+_CARRY: dict[type[Op], Callable[[Any, Shape, Shape, Numbers], Op | None]] = {
     Reshape: _reshape,
     Slice: _slice,
     Expand: _expand,

@@ -106,13 +106,17 @@ def _facts(path: str, text: str) -> dict[str, Any]:
 
 def describes(value: object) -> bool:
     """Whether a checkpoint can hold it."""
-    return _KINDS.get(type(value).__name__) is type(value)
+    try:
+        json.dumps(value, default=_described)
+    except CheckpointError:
+        return False
+    return True
 
 
 def _described(value: object) -> dict[str, Any]:
     """An optimizer, loss or schedule as its name and fields."""
     kind = type(value).__name__
-    if not describes(value) or not dataclasses.is_dataclass(value):
+    if _KINDS.get(kind) is not type(value) or not dataclasses.is_dataclass(value):
         raise CheckpointError(
             f"a checkpoint cannot hold a {kind}; it holds optimizers, schedules and "
             "losses of edgewise_trainer"

@@ -13,7 +13,7 @@ from edgewise.model import Model
 from edgewise.runtime.config import SessionConfig
 from edgewise.runtime.session import Session
 from edgewise_trainer.data import as_target, examples
-from edgewise_trainer.losses import CrossEntropy, Loss, scalar_loss, target_type
+from edgewise_trainer.losses import Loss, picks_classes, scalar_loss, target_type
 from edgewise_trainer.names import EVALUATE, INFER, LOSS, TARGET
 from edgewise_trainer.resized import Shapes, resized, takes
 
@@ -32,7 +32,7 @@ def evaluated(
         data: Batches.
         config: How it runs.
     """
-    classes = isinstance(loss, CrossEntropy)
+    classes = picks_classes(loss)
     total, right, count = 0.0, 0, 0
     scorer = _Scorer(model, loss, config)
     for inputs, target in data:
@@ -50,7 +50,7 @@ def scored(graph: Graph, loss: Loss) -> Graph:
     """The function that gives the loss of a model and its first output."""
     output = graph.outputs[0]
     target = input_value(TARGET, target_type(loss, output.type))
-    value = scalar_loss(loss, output, target)
+    value = scalar_loss(loss, output, target, graph.inputs)
     names = (LOSS, graph.output_names[0])
     return Graph((*graph.inputs, target), (value, output), names, {}, graph.binders)
 

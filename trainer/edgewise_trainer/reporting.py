@@ -55,7 +55,7 @@ def _to_loss(aim: Aim, loss: Loss) -> Graph:
     form = trainable_form(aim.module, aim.keys)
     output = form.graph.outputs[0]
     target = input_value(TARGET, target_type(loss, output.type))
-    value = scalar_loss(loss, output, target)
+    value = scalar_loss(loss, output, target, form.graph.inputs)
     # What a batch norm takes away again is read all the same.
     return Graph((), (value, *form.absorbed.values()), (LOSS, *form.absorbed))
 

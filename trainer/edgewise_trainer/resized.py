@@ -6,7 +6,7 @@ so that a model can be trained at smaller images, and in batches.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TypeAlias
 
 import numpy as np
@@ -17,9 +17,10 @@ from edgewise.ir.graph import Graph, Inputs, Node, Value, constant, constant_arr
 from edgewise.ir.leaf import Input, Leaf
 from edgewise.ops import Gather
 from edgewise.types import TensorType, ValueType
-from edgewise_trainer.carried import BATCH, Kinds, carried
+from edgewise_trainer.carried import Kinds, Numbers, carried
 
 Shapes: TypeAlias = Mapping[str, tuple[int, ...]]
+BATCH = "batch"  # the symbol of a first axis that was a number
 
 
 def resized(graph: Graph, shapes: Shapes) -> Graph:
@@ -34,12 +35,16 @@ def resized(graph: Graph, shapes: Shapes) -> Graph:
     kinds = [_kind(value, shapes) for value in graph.inputs]
     if takes(graph, shapes):
         return graph
+    given = [
+        value if value.kind is kind else _input(value, kind)
+        for value, kind in zip(graph.inputs, kinds, strict=True)
+    ]
     try:
-        return _carried(graph, kinds)
+        return placed(graph, given)
     except (ShapeError, DTypeError) as error:
-        given = ", ".join(f"{key!r} {list(shape)}" for key, shape in shapes.items())
+        sizes = ", ".join(f"{key!r} {list(shape)}" for key, shape in shapes.items())
         raise ShapeError(
-            f"the model does not work with inputs {given}: {error}"
+            f"the model does not work with inputs {sizes}: {error}"
         ) from error
 
 
@@ -64,19 +69,19 @@ def _dim(axis: int, declared: Dim, size: int) -> Dim:
     return size if axis else symbol(BATCH)
 
 
-def _carried(graph: Graph, kinds: list[ValueType]) -> Graph:
-    """The graph over inputs of other types."""
-    given = [
-        value if value.kind is kind else _input(value, kind)
-        for value, kind in zip(graph.inputs, kinds, strict=True)
-    ]
+def placed(graph: Graph, given: Sequence[Value]) -> Graph:
+    """The graph over other values than its inputs, of the same ranks.
+
+    Raises:
+        ShapeError: It does not work at their sizes.
+    """
     new = dict(zip(graph.inputs, given, strict=True))
-    batch = _batch(graph, given)
+    numbers = _numbers(graph, given)
     for node in graph.nodes():
         if isinstance(node.op, Input):
             continue
         inputs = tuple(None if value is None else new[value] for value in node.inputs)
-        fresh = _node(node, inputs, batch)
+        fresh = _node(node, inputs, numbers)
         new |= {Value(node, i): Value(fresh, i) for i in range(len(node.types))}
     return Graph(
         tuple(given),
@@ -87,19 +92,24 @@ def _carried(graph: Graph, kinds: list[ValueType]) -> Graph:
     )
 
 
+def _numbers(graph: Graph, given: Sequence[Value]) -> dict[str, int]:
+    """Symbols of first axes that were numbers."""
+    found = {}
+    for old, new in zip(graph.inputs, given, strict=True):
+        pair = (old.kind, new.kind)
+        if not all(isinstance(kind, TensorType) and kind.rank for kind in pair):
+            continue
+        before, after = old.type.shape[0], new.type.shape[0]
+        if isinstance(before, int) and not isinstance(after, int):
+            found[str(after)] = before
+    return found
+
+
 def _input(value: Value, kind: ValueType) -> Value:
     return Value(Node(value.op, (), (kind,), value.node.label))
 
 
-def _batch(graph: Graph, given: list[Value]) -> int:
-    """What the size of the batch was, where it was a number."""
-    for old, new in zip(graph.inputs, given, strict=True):
-        if old != new and isinstance(old.type.shape[0], int):
-            return old.type.shape[0]
-    return 1
-
-
-def _node(node: Node, inputs: Inputs, batch: int) -> Node:
+def _node(node: Node, inputs: Inputs, numbers: Numbers) -> Node:
     if isinstance(node.op, Leaf) or inputs == node.inputs:
         return node
     before: Kinds = tuple(None if v is None else v.kind for v in node.inputs)
@@ -108,7 +118,7 @@ def _node(node: Node, inputs: Inputs, batch: int) -> Node:
     places = None if axis is None else _places(node, inputs, axis)
     if places is not None:
         return node.op(inputs[0], places, label=node.label).node
-    op = carried(node.op, before, after, batch)
+    op = carried(node.op, before, after, numbers)
     return Node(op, inputs, op.infer_all(after), node.label)
 
 

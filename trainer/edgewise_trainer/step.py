@@ -38,7 +38,7 @@ def training_step(
     form = trainable_form(module, trained)
     output = form.graph.outputs[0]
     target = input_value(TARGET, target_type(loss, output.type))
-    value = scalar_loss(loss, output, target)
+    value = scalar_loss(loss, output, target, form.graph.inputs)
     places = places_of(Graph((), (value,), (LOSS,)), trained)
     seed = constant(np.ones((), value.type.dtype.numpy))
     grads = backward({value: seed}, list(places.values()))

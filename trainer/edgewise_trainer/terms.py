@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from edgewise.ir.graph import Value, constant
-from edgewise.ops import Expand
+from edgewise.ops import Cast, Expand
 
 
 def scalar(number: float, like: Value) -> Value:
@@ -16,3 +16,8 @@ def scalar(number: float, like: Value) -> Value:
 def zeros(like: Value) -> Value:
     """Zeros in the shape of ``like``."""
     return Expand(like.type.shape)(scalar(0.0, like))
+
+
+def as_float(truth: Value, like: Value) -> Value:
+    """Truths as zeros and ones of the element type of ``like``."""
+    return Cast(like.type.dtype.value)(truth)

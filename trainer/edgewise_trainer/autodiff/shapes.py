@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from edgewise.errors import TrainabilityError
 from edgewise.ir.graph import Value
-from edgewise.ops import Cast, Expand, ReduceSum, Reshape
-from edgewise_trainer.terms import scalar, zeros
+from edgewise.ops import Expand, ReduceSum, Reshape
+from edgewise_trainer.terms import as_float, scalar, zeros
 
 __all__ = ["as_float", "scalar", "spread", "sum_to", "zeros"]
 
@@ -40,8 +40,3 @@ def spread(value: Value, axes: tuple[int, ...], like: Value, *, kept: bool) -> V
     if not kept:
         value = Reshape(ones)(value)
     return Expand(shape)(value)
-
-
-def as_float(truth: Value, like: Value) -> Value:
-    """Truths as zeros and ones of the element type of ``like``."""
-    return Cast(like.type.dtype.value)(truth)
