@@ -28,6 +28,7 @@ REFUSED = {
     *("conv_input_grad", "conv_weight_grad"),
     *("depthwise_input_grad", "depthwise_weight_grad"),
     *("max_pool_grad", "average_pool_grad", "batch_statistics"),
+    *("batch_norm_train", "batch_norm_train_grad", "sgd_update", "adam_update"),
     *("cumprod", "bit_cast", "permute", "trees", "look_up", "one_of", "count_ngrams"),
     *("random_uniform", "random_normal"),
 }

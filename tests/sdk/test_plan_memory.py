@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from edgewise.ir.graph import Graph, Value, constant, input_value, variable_value
 from edgewise.ir.op import Array, Op, Sample
 from edgewise.kernels.catalog.base import Binding, Call, In, Launch, Out, Scratch, Temp
+from edgewise.ops import SgdUpdate
 from edgewise.plan.arena import ALIGNMENT, Block, arrange
 from edgewise.plan.flat import ABSENT, Flat
 from edgewise.plan.plan import Plan, make_plan
@@ -277,3 +278,32 @@ def test_a_variable_is_written_directly_only_where_nothing_reads_it() -> None:
     plan = make_plan(Flat(graph), direct=direct, find=with_temporaries)
     assert plan.update_copies == ("w",)
     assert Base(Place.VARIABLE, "derived") in {base for base, _ in plan.locations}
+
+
+def update(*behind: Value) -> Flat:
+    """A step of descent, and other outputs that the graph gives."""
+    w, grad = variable_value("w", ROW), input_value("grad", ROW)
+    rate = input_value("rate", TensorType(DType.F32, ()))
+    new = SgdUpdate(0.9).node(w, grad, rate, variable_value("v", ROW))
+    updates = dict(zip(("w", "v"), new, strict=True))
+    names = tuple(map(str, range(len(behind))))
+    return Flat(Graph((grad, rate), behind, names, updates))
+
+
+def test_a_step_of_an_optimizer_overwrites_what_nothing_else_reads() -> None:
+    flat = update()
+    plan = make_plan(flat)
+    assert plan.update_copies == ()
+    assert plan.layout.size == 0
+    for key, number in flat.updates.items():
+        assert plan.locations[number] == (Base(Place.VARIABLE, key), 0)
+
+
+def test_a_variable_that_is_given_back_too_is_not_overwritten() -> None:
+    flat = update(variable_value("v", ROW))
+    assert make_plan(flat).update_copies == ("v",)
+
+
+def test_no_variable_is_overwritten_before_the_last_reference() -> None:
+    flat = update()
+    assert make_plan(flat, find=lambda _: None).update_copies == ("w", "v")

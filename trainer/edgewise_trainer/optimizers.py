@@ -13,7 +13,17 @@ from dataclasses import dataclass
 
 from edgewise.errors import ConfigError
 from edgewise.ir.graph import Value
-from edgewise.ops import Add, Cast, Div, Mul, Sign, Sqrt, Sub
+from edgewise.ops import (
+    AdamUpdate,
+    Add,
+    Cast,
+    Div,
+    Mul,
+    SgdUpdate,
+    Sign,
+    Sqrt,
+    Sub,
+)
 from edgewise_trainer.schedules import Rate
 from edgewise_trainer.terms import scalar
 from edgewise_trainer.update import (
@@ -65,14 +75,10 @@ class SGD:
         self, parameter: Value, grad: Value, slots: Slots, clock: Clock
     ) -> tuple[Value, dict[str, Value]]:
         """``v = momentum v + g; p -= rate v``."""
-        grad = decayed(parameter, grad, self.weight_decay)
-        if not self.momentum:
-            return moved(parameter, grad, clock.rate), {}
-        velocity = Add()(times(slots["momentum"], self.momentum), grad)
-        step = velocity
-        if self.nesterov:
-            step = Add()(grad, times(velocity, self.momentum))
-        return moved(parameter, step, clock.rate), {"momentum": velocity}
+        op = SgdUpdate(self.momentum, self.nesterov, self.weight_decay)
+        rate, velocity = single(clock.rate, parameter), slots.get("momentum")
+        new, *more = op.node(parameter, grad, rate, velocity)
+        return new, dict(zip(self.slots, more, strict=True))
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,20 +107,26 @@ class _Moments:
         return ("mean", "square")
 
     def step(
-        self, parameter: Value, grad: Value, slots: Slots, clock: Clock
+        self,
+        parameter: Value,
+        grad: Value,
+        slots: Slots,
+        clock: Clock,
+        *,
+        decay: float = 0.0,
+        kept: Value | None = None,
     ) -> tuple[Value, dict[str, Value]]:
         """``p -= rate m / (sqrt(v) + eps)``, in PyTorch's order of operations.
 
-        Both means are freed of their start at 0.
+        Both means are freed of their start at 0.  ``decay`` is added to the gradient,
+        ``kept`` is the part of the parameter that the step leaves of it.
         """
-        mean = followed(slots["mean"], grad, self.betas[0])
-        square = followed(slots["square"], Mul()(grad, grad), self.betas[1])
         rate = Div()(Cast("f64")(clock.rate), since_start(clock, self.betas[0]))
         root = Sqrt()(since_start(clock, self.betas[1]))
-        below = Div()(Sqrt()(square), single(root, parameter))
-        step = Div()(mean, Add()(below, scalar(self.eps, below)))
-        new = moved(parameter, step, single(rate, parameter))
-        return new, {"mean": mean, "square": square}
+        op = AdamUpdate(*self.betas, self.eps, decay)
+        numbers = single(rate, parameter), single(root, parameter), kept
+        found = op.node(parameter, grad, *numbers, *(slots[s] for s in self.slots))
+        return found[0], dict(zip(self.slots, found[1:], strict=True))
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,8 +137,8 @@ class Adam(_Moments):
         self, parameter: Value, grad: Value, slots: Slots, clock: Clock
     ) -> tuple[Value, dict[str, Value]]:
         """The step of the gradient with its decay."""
-        whole = decayed(parameter, grad, self.weight_decay)
-        return self.step(parameter, whole, slots, clock)
+        decay = self.weight_decay
+        return self.step(parameter, grad, slots, clock, decay=decay)
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,11 +154,11 @@ class AdamW(_Moments):
         self, parameter: Value, grad: Value, slots: Slots, clock: Clock
     ) -> tuple[Value, dict[str, Value]]:
         """``p -= rate decay p``, then the step."""
+        kept = None
         if self.weight_decay:
             shrink = times(clock.rate, self.weight_decay)
-            kept = Sub()(scalar(1.0, shrink), shrink)
-            parameter = Mul()(parameter, kept)
-        return self.step(parameter, grad, slots, clock)
+            kept = single(Sub()(scalar(1.0, shrink), shrink), parameter)
+        return self.step(parameter, grad, slots, clock, kept=kept)
 
 
 @dataclass(frozen=True, slots=True)

@@ -53,6 +53,8 @@ def since_start(clock: Clock, beta: float) -> Value:
 
 def single(value: Value, like: Value) -> Value:
     """A number of the element type of ``like``."""
+    if value.type.dtype is like.type.dtype:
+        return value
     return Cast(like.type.dtype.value)(value)
 
 

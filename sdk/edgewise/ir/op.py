@@ -114,6 +114,8 @@ class Op:
         fields: The attributes, in order.
         in_place: Inputs whose memory output 0 may take over: same bytes in, same out,
             each element read before it is written.
+        overwrites: For each output, the input whose variable it may overwrite where the
+            graph assigns it that output; element by element as above.
         view: Whether output 0 is input 0's memory under another shape.
         random: Whether equal inputs may give other outputs (never merged or folded).
         commutative: Whether the two inputs may be exchanged.
@@ -130,6 +132,7 @@ class Op:
     name: ClassVar[str]
     fields: ClassVar[tuple[Field, ...]] = ()
     in_place: ClassVar[tuple[int, ...]] = ()
+    overwrites: ClassVar[tuple[int, ...]] = ()
     view: ClassVar[bool] = False
     random: ClassVar[bool] = False
     commutative: ClassVar[bool] = False

@@ -37,6 +37,7 @@ _FAMILIES = {
     "norm": "layer_norm rms_norm batch_norm batch_norm_fold scale_shift",
     "statistics": "batch_statistics",
     "batch_norm_train": "batch_norm_train batch_norm_train_grad",
+    "update": "sgd_update adam_update",
     "image_norm": "instance_norm group_norm lrn",
     "reduce": (
         "reduce_sum reduce_mean reduce_max reduce_min reduce_prod reduce_l1 "

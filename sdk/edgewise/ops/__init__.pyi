@@ -271,12 +271,14 @@ from edgewise.ops.unary import (
     Sqrt,
     Tan,
 )
+from edgewise.ops.update import AdamUpdate, SgdUpdate
 
 __all__ = [
     "Abs",
     "Acos",
     "Acosh",
     "ActivationGrad",
+    "AdamUpdate",
     "Add",
     "AffineGrid",
     "And",
@@ -427,6 +429,7 @@ __all__ = [
     "SequenceErase",
     "SequenceInsert",
     "SequenceLength",
+    "SgdUpdate",
     "ShiftLeft",
     "ShiftRight",
     "Sigmoid",

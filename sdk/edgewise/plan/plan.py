@@ -98,7 +98,9 @@ def make_plan(
     roots = {number: root for number, (root, _) in inside.items()}
     flat, ops, bindings, gone = merge(flat, ops, types, bindings, find, inside)
     byte_sizes = [0 if n in gone else size for n, size in enumerate(byte_sizes)]
-    storage = lay_out(flat, ops, types, byte_sizes, direct, roots)
+    slow = (n for n, op in enumerate(ops) if bindings[n] is None and not op.view)
+    settled = max(slow, default=ABSENT) + 1
+    storage = lay_out(flat, ops, types, byte_sizes, direct, roots, settled)
     recipes, numbers = _prepared(flat, bindings)
     layout, buffer_offsets, temps = _arrange(storage, bindings, workers)
     _want_within(limit, layout.size + sum(byte_sizes[n] for n in flat.outputs))
@@ -125,7 +127,7 @@ def make_plan(
         update_copies=tuple(
             key
             for key, number in flat.updates.items()
-            if key not in direct or locations[number][0] != Base(Place.VARIABLE, key)
+            if locations[number] != (Base(Place.VARIABLE, key), 0)
         ),
     )
 

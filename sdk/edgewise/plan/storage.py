@@ -188,6 +188,7 @@ def lay_out(
     sizes: list[int],
     direct: Collection[str] = (),
     roots: Mapping[int, int] | None = None,
+    settled: int = 0,
 ) -> Storage:
     """Buffers for every value; outputs lie where they are given back, if they can.
 
@@ -197,8 +198,10 @@ def lay_out(
         types: Types of its values.
         sizes: Bytes of its values.
         direct: Variables whose new value may be written in their own memory while the
-            graph runs; one that the graph also reads is copied at the end all the same.
+            graph runs; one that the graph also reads is copied at the end all the same,
+            but for what ops say they may overwrite.
         roots: Values that lie in the memory of others, and whose that is.
+        settled: The node from which on kernels do all.
     """
     storage = Storage(flat, types, sizes, roots or {})
     for index, op in enumerate(ops):
@@ -209,7 +212,29 @@ def lay_out(
     for position, number in enumerate(flat.outputs):
         storage.claim(number, Base(Place.OUTPUT, position))
     read = {node.op.key for _, node in flat.leaves if isinstance(node.op, Variable)}
+    carried = _carried(flat, ops, storage, settled)
     for key, number in flat.updates.items():
-        if key in direct and key not in read:
+        if (key in direct and key not in read) or number in carried:
             storage.claim(number, Base(Place.VARIABLE, key))
     return storage
+
+
+def _carried(flat: Flat, ops: list[Op], storage: Storage, settled: int) -> set[int]:
+    """New values of variables that may be written over the old ones.
+
+    Their nodes are the last to read those, and nothing that comes behind them is done
+    in Python, where an interrupt would leave half of the variables new.
+    """
+    keys = {n: node.op.key for n, node in flat.leaves if isinstance(node.op, Variable)}
+    last: dict[str, int] = {}
+    for number, key in keys.items():
+        read = storage.buffers[storage.of[number]].last
+        last[key] = max(last.get(key, ABSENT), read)
+    found = set()
+    for index in range(settled, len(ops)):
+        pairs = zip(ops[index].overwrites, flat.writes[index], strict=False)
+        for slot, number in pairs:
+            key = keys.get(flat.reads[index][slot], "")
+            if flat.updates.get(key) == number and last[key] == index:
+                found.add(number)
+    return found

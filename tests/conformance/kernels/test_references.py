@@ -27,7 +27,8 @@ SUM_OPS = {
     "linear", "matmul", "conv", "depthwise_conv", "gru", "lstm", "rnn", "softmax",
     "log_softmax", "layer_norm", "rms_norm", "batch_norm", "batch_norm_fold",
     "scale_shift", "instance_norm", "group_norm", "lrn", "cumsum", "average_pool",
-    "dequantize", "batch_statistics", "batch_norm_train", "attention", "bottleneck",
+    "dequantize", "batch_statistics", "batch_norm_train", "attention",
+    "sgd_update", "adam_update", "bottleneck",
 }  # fmt: skip
 # Differences of near numbers: errors relative to the input.
 CANCELS = {"gelu": 3e-7, "hard_sigmoid": 3e-7, "hard_swish": 3e-7}

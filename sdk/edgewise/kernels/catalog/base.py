@@ -171,6 +171,7 @@ HOMES = {
     "norm": ("norm",),
     "statistics": ("batch_norm",),
     "batch_norm_train": ("batch_norm",),
+    "update": ("update",),
     "image_norm": ("norm",),
     "reduce": ("reduce",),
     "order": ("reduce",),
