@@ -22,6 +22,7 @@ COMMANDS = (
     "profile",
     "compare",
     "doctor",
+    "personalize",
 )
 
 

@@ -44,12 +44,17 @@ def _command(arguments: list[str]) -> None:
     from edgewise.cli.app import app
 
     try:
-        app()(arguments, prog_name="edgewise")
+        app(_named(arguments))(arguments, prog_name="edgewise")
     except SystemExit as leaving:
         if isinstance(leaving.__context__, BrokenPipeError):  # of which click makes a 1
             raise leaving.__context__ from None
         sys.stdout.flush()  # what is written last may be what nobody reads
         raise
+
+
+def _named(arguments: list[str]) -> str:
+    """The command that is called: what comes first and is no option."""
+    return next((each for each in arguments if not each.startswith("-")), "")
 
 
 def _log_as_asked() -> None:

@@ -16,9 +16,9 @@ from edgewise.cli.doctor import doctor
 from edgewise.cli.inspect import inspect
 from edgewise.cli.profile import profile
 from edgewise.cli.run import run
+from edgewise.cli.siblings import COMMANDS as SIBLINGS
+from edgewise.cli.siblings import GROUP
 from edgewise.errors import ConfigError
-
-GROUP = "edgewise.commands"
 
 COMMANDS: dict[str, Callable[..., None]] = {
     "demo": demo,
@@ -32,8 +32,13 @@ COMMANDS: dict[str, Callable[..., None]] = {
 }
 
 
-def app() -> typer.Typer:
-    """The command line, plugins included."""
+def app(named: str = "") -> typer.Typer:
+    """The command line, plugins included.
+
+    Args:
+        named: The command that is called; of those that other packages bring, the
+            others are listed only.
+    """
     root = typer.Typer(
         name="edgewise",
         add_completion=False,
@@ -45,6 +50,10 @@ def app() -> typer.Typer:
     root.callback()(_options)
     for name, command in COMMANDS.items():
         root.command(name)(command)
+    for name, sibling in SIBLINGS.items():
+        entry = metadata.EntryPoint(name, sibling.place, GROUP)
+        command = _plugin(entry) if name == named else _listed
+        root.command(name, help=None if name == named else sibling.summary)(command)
     for entry in sorted(metadata.entry_points(group=GROUP)):
         plugin = _plugin(entry)
         if isinstance(plugin, typer.Typer):
@@ -77,6 +86,10 @@ def _options(
     ] = False,
 ) -> None:
     """Run any ONNX model on an edge device, and keep it learning there."""
+
+
+def _listed() -> None:
+    """Stands for a command that is not called."""
 
 
 def _plugin(entry: metadata.EntryPoint) -> typer.Typer | Callable[..., None]:

@@ -1,0 +1,1 @@
+"""Commands of the trainer: each in a file, imported when it is called."""
