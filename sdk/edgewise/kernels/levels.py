@@ -20,6 +20,7 @@ class Level(NamedTuple):
         features: LLVM features beyond those of ``cpu``.
         needs: Words of ``/proc/cpuinfo`` without which the library would crash.
         fused: Whether multiply-add is one instruction.
+        register: Bytes of the registers that x86 multiplies bytes in; 0 elsewhere.
     """
 
     name: str
@@ -29,6 +30,7 @@ class Level(NamedTuple):
     features: str
     needs: frozenset[str]
     fused: bool
+    register: int = 0
 
 
 _V2 = ("cx16", "lahf_lm", "popcnt", "ssse3", "sse4_1", "sse4_2")
@@ -40,8 +42,8 @@ _ARM = ("aarch64-linux", "aarch64-unknown-linux-gnu")
 LEVELS: dict[str, Level] = {
     level.name: level
     for level in (
-        Level("x86-64-v3", *_X86, "x86-64-v3", "", frozenset(_V3), fused=True),
-        Level("x86-64-v2", *_X86, "x86-64-v2", "", frozenset(_V2), fused=False),
+        Level("x86-64-v3", *_X86, "x86-64-v3", "", frozenset(_V3), True, 32),
+        Level("x86-64-v2", *_X86, "x86-64-v2", "", frozenset(_V2), False, 16),
         Level(
             "armv8.0",
             *_ARM,

@@ -40,6 +40,11 @@ from edgewise.ops.bits import (
     BitCast,
 )
 from edgewise.ops.bottleneck import Bottleneck
+from edgewise.ops.byte_products import (
+    ByteConv,
+    ByteDepthwiseConv,
+    ByteLinear,
+)
 from edgewise.ops.choose import (
     Cast,
     Clip,
@@ -157,6 +162,7 @@ from edgewise.ops.order import (
 )
 from edgewise.ops.pack import (
     PackPanels,
+    PackQuads,
     PackTaps,
 )
 from edgewise.ops.pad import (
@@ -303,6 +309,9 @@ __all__ = [
     "BitwiseOr",
     "BitwiseXor",
     "Bottleneck",
+    "ByteConv",
+    "ByteDepthwiseConv",
+    "ByteLinear",
     "Cast",
     "Ceil",
     "Celu",
@@ -388,6 +397,7 @@ __all__ = [
     "OptionalHasElement",
     "Or",
     "PackPanels",
+    "PackQuads",
     "PackTaps",
     "Pad",
     "ParseNumber",

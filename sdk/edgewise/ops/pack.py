@@ -12,10 +12,10 @@ from edgewise.dims import Dim, ceildiv, floordiv, product
 from edgewise.errors import ShapeError
 from edgewise.ir.op import Array, Op, Sample
 from edgewise.ops import cases
-from edgewise.ops.checks import want_axis
-from edgewise.types import TensorType
+from edgewise.ops.checks import may_equal, want, want_axis
+from edgewise.types import DType, TensorType
 
-PANEL = 16
+PANEL, QUAD = 16, 4
 Size = TypeVar("Size", int, Dim)
 
 
@@ -105,6 +105,57 @@ class PackPanels(Op, name="pack_panels"):
         yield Sample(PackPanels((0, 1)), (cases.floats(3, 18, dtype="float64"),))
 
 
+def quad_matrices(stored: Array, columns: int, groups: int) -> Array:
+    """``[groups, K, columns]`` from quads."""
+    count, quads, lanes, _ = stored.shape
+    each = max(count // groups, 1)
+    tiles = stored.reshape(groups, each, quads, lanes, QUAD).transpose(0, 2, 4, 1, 3)
+    return tiles.reshape(groups, quads * QUAD, each * lanes)[:, :, :columns]
+
+
+class PackQuads(Op, name="pack_quads"):
+    """Panels for products of bytes: ``[groups * ceil(N / groups / 16), K / 4, 16, 4]``.
+
+    ``axes`` permutes the logical axes: last N, before it what K flattens.  Four of K
+    lie together, as instructions want them.  Lanes beyond N are zero.
+    """
+
+    axes: tuple[int, ...]
+    groups: int = 1
+
+    def infer(self, w: TensorType) -> TensorType:
+        want(self, (w,), frozenset({DType.I8}))
+        count, reduced, _ = PackPanels(self.axes, self.groups).infer(w).shape
+        if not may_equal(reduced % QUAD, 0):
+            raise self.refuse((w,), f"{QUAD} divides what K flattens")
+        return w.with_shape((count, floordiv(reduced, QUAD), PANEL, QUAD))
+
+    def reference(self, w: Array) -> Array:
+        tiles = PackPanels(self.axes, self.groups).reference(w)
+        count, reduced, lanes = tiles.shape
+        quads = tiles.reshape(count, reduced // QUAD, QUAD, lanes)
+        return np.ascontiguousarray(quads.transpose(0, 1, 3, 2))
+
+    def unpack(self, stored: Array, logical: TensorType) -> Array:
+        """The logical array whose packed form is ``stored``."""
+        packed = self.infer(logical).dims
+        if stored.shape != packed:
+            raise ShapeError(
+                f"pack_quads: got stored {list(stored.shape)}; want {list(packed)}"
+            )
+        count, quads, lanes, _ = packed
+        tiles = stored.transpose(0, 1, 3, 2).reshape(count, quads * QUAD, lanes)
+        return PackPanels(self.axes, self.groups).unpack(tiles, logical)
+
+    @staticmethod
+    def samples() -> Iterator[Sample]:
+        for k, n in ((4, 5), (8, 16), (12, 33), (0, 3), (4, 0)):
+            yield Sample(PackQuads((0, 1)), (cases.whole(k, n, dtype="int8"),))
+        conv = cases.whole(34, 4, 3, 2, dtype="int8")
+        yield Sample(PackQuads((2, 3, 1, 0)), (conv,))
+        yield Sample(PackQuads((2, 3, 1, 0), groups=2), (conv,))
+
+
 class PackTaps(Op, name="pack_taps"):
     """A depthwise weight ``[C, 1, kh, kw]`` as ``[kh * kw, C]``."""
 
@@ -133,4 +184,5 @@ class PackTaps(Op, name="pack_taps"):
     def samples() -> Iterator[Sample]:
         for shape in ((1, 1, 3, 3), (17, 1, 3, 3), (33, 1, 1, 5), (0, 1, 3, 3)):
             yield Sample(PackTaps(), (cases.floats(*shape),))
+        yield Sample(PackTaps(), (cases.whole(5, 1, 3, 3, dtype="int8"),))
         yield Sample(PackTaps(), (cases.floats(4, 1, 2, 3, dtype="float64"),))

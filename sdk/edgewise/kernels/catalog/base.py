@@ -162,6 +162,7 @@ HOMES = {
     "matmul": ("matmul",),
     "conv": ("winograd", "conv", "depthwise"),
     "bottleneck": ("bottleneck",),
+    "byte_products": ("byte_products",),
     "pack": ("pack",),
     "activation_grad": ("activation_grad",),
     "pool_grad": ("pool_grad",),

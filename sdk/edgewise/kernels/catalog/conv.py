@@ -74,7 +74,7 @@ def conv(call: Call) -> Binding | None:
         return None
     x, kernel_ = given(call, 0).dims, integers(call, "kernel")
     pixels = math.prod(call.outputs[0].dims[:-1])
-    if _is_product(call):
+    if is_product(call):
         step, shape = pitch(x, read_steps(call, 0)), (pixels, x[3], outputs)
         if step is None:
             return None
@@ -84,19 +84,24 @@ def conv(call: Call) -> Binding | None:
     if not pixels * outputs:
         return Binding(())
     inputs, taps = x[3] // groups, math.prod(kernel_)
-    joined = groups == 1 and integers(call, "dilations")[1] == 1
-    row = kernel_[1] * inputs
-    splits = kernel_[1] if joined and row <= LONGEST_LINE else 1
+    splits = splits_of(call, inputs)
     panels = -(-(outputs // groups) // LANES)
     block, chunk = cut(pixels * groups, panels, taps * inputs)
-    scratch = scratch_bytes(block, taps, zeros := _vectors(splits * inputs))
-    work = (pixels, block, chunk, Scratch(), scratch, scratch - zeros)
+    scratch = scratch_bytes(block, taps, zeros := vectors(splits * inputs))
+    work = (pixels, block, chunk, Scratch(), scratch, scratch - zeros, 0)
     words = (*epilogue, *window_words(call), groups, In(1), splits, *work)
     tasks = blocks(pixels, block) * groups * blocks(panels, chunk)
     return Binding((Launch("conv_f32", words, tasks),), (), scratch)
 
 
-def _is_product(call: Call) -> bool:
+def splits_of(call: Call, inputs: int) -> int:
+    """Pieces, of ``inputs`` words, of a row of taps that is one inside the image."""
+    row, across = integers(call, "kernel")[1] * inputs, integers(call, "dilations")[1]
+    joined = integer(call, "groups") == 1 and across == 1
+    return integers(call, "kernel")[1] if joined and row <= LONGEST_LINE else 1
+
+
+def is_product(call: Call) -> bool:
     """Whether every output pixel reads the one input pixel below it."""
     single = integers(call, "kernel") == integers(call, "strides") == (1, 1)
     return single and integer(call, "groups") == 1 and not any(integers(call, "pads"))
@@ -118,6 +123,6 @@ def window_words(call: Call) -> tuple[Word, ...]:
     )
 
 
-def _vectors(count: int) -> int:
+def vectors(count: int) -> int:
     """Bytes of whole vectors that hold ``count`` numbers."""
     return max(-(-count // LANES), 1) * 64

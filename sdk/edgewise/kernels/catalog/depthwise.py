@@ -42,7 +42,7 @@ def depthwise_conv(call: Call) -> Binding | None:
         return Binding(())
     kernel_ = integers(call, "kernel")
     taps = math.prod(kernel_)
-    block, chunk = _cut(rows, width * taps, channels, taps)
+    block, chunk = cut(rows, width * taps, channels, taps)
     columns = table_columns(call, width)
     scratch = scratch_bytes(chunk, kernel_[0] * columns)
     work = (rows, block, chunk, columns, Scratch(), scratch)
@@ -63,7 +63,7 @@ def scratch_bytes(chunk: int, entries: int) -> int:
     return -(-(64 * PIXELS + 12 * chunk + 8 * entries) // 64) * 64
 
 
-def _cut(rows: int, work: int, channels: int, taps: int) -> tuple[int, int]:
+def cut(rows: int, work: int, channels: int, taps: int) -> tuple[int, int]:
     """Rows a task and channels a task; ``work`` is that of one channel in a row."""
     chunk = max(WEIGHTS // taps // LANES, 1) * LANES
     chunks = -(-channels // chunk)

@@ -10,7 +10,8 @@ from edgewise.kernels.catalog.strides import pitch
 from edgewise.ops.epilogue import code
 
 LANES = 16
-EPILOGUE_WORDS = 10
+EPILOGUE_WORDS = 16
+REAL: tuple[Word, ...] = (0,) * 6  # the words that only sums of bytes have
 ROWS, BLOCK_ROWS = 6, 96
 # Multiply-adds of a task: some three microseconds of one core, far above what it costs
 # to hand a task over; and no more tasks than keep the largest machines busy.
@@ -31,12 +32,12 @@ def epilogue_words(call: Call, columns: int) -> tuple[Word, ...] | None:
     addresses = (optional(call, 2), optional(call, 3), optional(call, 4))
     activation = int(code(word(call, "activation")))
     parameters = f32_word(real(call, "alpha")), f32_word(real(call, "beta"))
-    return (Out(0), step, columns, *addresses, period, activation, *parameters)
+    return (Out(0), step, columns, *addresses, period, activation, *parameters, *REAL)
 
 
 def plain_words(columns: int) -> tuple[Word, ...]:
     """The words of an epilogue that stores sums as they are."""
-    return (Out(0), columns, columns, 0, 0, 0, 1, int(code("none")), 0, 0)
+    return (Out(0), columns, columns, 0, 0, 0, 1, int(code("none")), 0, 0, *REAL)
 
 
 def _residual_rows(call: Call, target: tuple[int, ...]) -> int | None:

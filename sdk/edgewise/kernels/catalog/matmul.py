@@ -89,10 +89,11 @@ def product(
     matrices: int,
     panels: Word,
     tail: tuple[Word, ...],
+    symbol: str = "product_f32",
 ) -> Binding:
     """Rows, ``step`` elements apart, of ``matrices`` matrices by panels.
 
-    ``tail`` is epilogue and batch.
+    ``tail`` is epilogue and batch; elements are words of four bytes.
     """
     rows, k, columns = shape
     if not rows * columns * matrices:
@@ -103,4 +104,4 @@ def product(
     scratch = scratch_bytes(block, pieces)
     words = (In(0), step, panels, rows, k, line, chunk, block, Scratch(), scratch)
     tasks = matrices * blocks(rows, block) * blocks(count, chunk)
-    return Binding((Launch("product_f32", (*words, *tail), tasks),), (), scratch)
+    return Binding((Launch(symbol, (*words, *tail), tasks),), (), scratch)

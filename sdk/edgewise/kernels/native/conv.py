@@ -1,17 +1,17 @@
 """Convolutions over channels-last images: no copy of the image is made.
 
 Six pixels of the output, or five, are a tile.  For each pixel the table of a task holds
-where the image pixel below each tap lies, or a row of zeros beyond the border; so
+where the image pixel below each tap lies, or what stands for it beyond the border; so
 strides, dilations and padding cost nothing in the inner loops.
 """
 
 from __future__ import annotations
 
+import numpy as np
+
 from edgewise.kernels.native.abi import OK, helper, i64
-from edgewise.kernels.native.epilogue import (
-    EPILOGUE_WORDS,
-)
-from edgewise.kernels.native.memory import store
+from edgewise.kernels.native.epilogue import EPILOGUE_WORDS
+from edgewise.kernels.native.memory import store_i32
 from edgewise.kernels.native.product import (
     FEWEST,
     HEADS,
@@ -21,7 +21,7 @@ from edgewise.kernels.native.product import (
     evenly,
     multiply,
 )
-from edgewise.kernels.native.vector import splat
+from edgewise.kernels.native.vector import splat_i32
 
 # Words of a convolution after its epilogue: how windows lie, then work and its parts.
 (
@@ -48,13 +48,15 @@ from edgewise.kernels.native.vector import splat
     SCRATCH,
     SCRATCH_BYTES,
     ZEROS,
-) = range(EPILOGUE_WORDS, EPILOGUE_WORDS + 23)
+    OUTSIDE,
+) = range(EPILOGUE_WORDS, EPILOGUE_WORDS + 24)
 
 
 @helper
-def _clear(zeros_, count):
+def _fill(target, count, value):
+    """What lies beyond the border of an image."""
     for i in range(0, count, LANES):
-        store(zeros_ + 4 * i, splat(0.0))
+        store_i32(target + 4 * i, splat_i32(np.int32(value)))
 
 
 @helper
@@ -135,33 +137,40 @@ def _fill_column(args, table, row, place, taps_x, channel, nothing):
             entry += ROWS
 
 
-def conv_f32(args, begin, end, worker):
-    """A task is a block of pixels times some panels of one group."""
-    groups, splits = args[GROUPS], args[SPLITS]
-    inputs, outputs = args[CHANNELS] // groups, args[2]
-    taps = args[KERNEL_Y] * args[KERNEL_X]
-    k, line = taps * inputs, max(splits * inputs, 1)
-    count = -(-outputs // LANES)
-    chunks = -(-count // args[CHUNK])
-    scratch = args[SCRATCH] + args[SCRATCH_BYTES] * worker
-    _clear(scratch + args[ZEROS], line)
-    filled = -1
-    for task in range(begin, end):
-        part = task // chunks
-        group, row = part % groups, part // groups * args[BLOCK]
-        rows = min(args[BLOCK], args[PIXELS] - row)
-        fresh = filled != part
-        if fresh:
-            nothing = scratch + args[ZEROS]
-            _fill_table(args, scratch, row, rows, group * inputs, nothing)
-            filled = part
-        first = task % chunks * args[CHUNK]
-        last = min(first + args[CHUNK], count)
-        panels = args[WEIGHT] + 64 * k * count * group
-        place = (panels, group * outputs)
-        shape = (k, line, splits)
-        multiply(args, 0, scratch, row, rows, shape, first, last, place, fresh)
-    return OK
+def make_conv(multiply):
+    """A convolution; a task is a block of pixels times some panels of one group.
+
+    Channels are words of four bytes; ``OUTSIDE`` is one of those beyond the border.
+    """
+
+    def conv(args, begin, end, worker):
+        groups, splits = args[GROUPS], args[SPLITS]
+        inputs, outputs = args[CHANNELS] // groups, args[2]
+        taps = args[KERNEL_Y] * args[KERNEL_X]
+        k, line = taps * inputs, max(splits * inputs, 1)
+        count = -(-outputs // LANES)
+        chunks = -(-count // args[CHUNK])
+        scratch = args[SCRATCH] + args[SCRATCH_BYTES] * worker
+        _fill(scratch + args[ZEROS], line, args[OUTSIDE])
+        filled = -1
+        for task in range(begin, end):
+            part = task // chunks
+            group, row = part % groups, part // groups * args[BLOCK]
+            rows = min(args[BLOCK], args[PIXELS] - row)
+            fresh = filled != part
+            if fresh:
+                nothing = scratch + args[ZEROS]
+                _fill_table(args, scratch, row, rows, group * inputs, nothing)
+                filled = part
+            first = task % chunks * args[CHUNK]
+            last = min(first + args[CHUNK], count)
+            panels = args[WEIGHT] + 64 * k * count * group
+            place = (panels, group * outputs)
+            shape = (k, line, splits)
+            multiply(args, 0, scratch, row, rows, shape, first, last, place, fresh)
+        return OK
+
+    return conv
 
 
-EXPORTS = {"conv_f32": conv_f32}
+EXPORTS = {"conv_f32": make_conv(multiply)}

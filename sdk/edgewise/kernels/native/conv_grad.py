@@ -5,9 +5,10 @@ from __future__ import annotations
 from edgewise.kernels.native.abi import OK, f32, helper, i64
 from edgewise.kernels.native.memory import load, load_part, store
 from edgewise.kernels.native.outer import make_outer
-from edgewise.kernels.native.product import zeros
+from edgewise.kernels.native.tile import make_zeros
 
 LANES, ROWS = 16, 6
+zeros = make_zeros(ROWS)
 # Words of a weight gradient: where things are, then the window, then how work is cut.
 (
     X,

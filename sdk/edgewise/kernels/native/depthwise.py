@@ -14,7 +14,7 @@ from edgewise.kernels.native.epilogue import (
 )
 from edgewise.kernels.native.memory import load, load_part, store, store_part
 from edgewise.kernels.native.vector import LANES, at_least, at_most, fma, splat
-from edgewise.kernels.native.window import HALF, PIXELS, any_strip, make_strip
+from edgewise.kernels.native.window import HALF, PIXELS, make_any_strip, make_strip
 
 # Words after the epilogue: how windows lie, elements from pixel to pixel of the image,
 # then work and its parts.
@@ -46,34 +46,46 @@ from edgewise.kernels.native.window import HALF, PIXELS, any_strip, make_strip
 ZEROS = 64 * PIXELS
 
 
-@helper
-def fill_row(args, entry, start, outside, nothing):
+def make_fill_row(size: int):
     """Addresses of the columns under a row of the kernel, of the image row ``start``.
 
-    That row may lie ``outside`` the image.
+    That row may lie ``outside`` the image.  ``size``: bytes of a channel.
     """
-    left, columns, step = args[LEFT], args[COLUMNS], 4 * args[APART]
-    begin, end = min(left, columns), min(left + args[WIDTH], columns)
-    if outside:
-        begin, end = columns, columns
-    for u in range(begin):
-        entry[u] = nothing
-    for u in range(begin, end):
-        entry[u] = start + (u - left) * step
-    for u in range(end, columns):
-        entry[u] = nothing
+
+    @helper
+    def fill_row(args, entry, start, outside, nothing):
+        left, columns, step = args[LEFT], args[COLUMNS], size * args[APART]
+        begin, end = min(left, columns), min(left + args[WIDTH], columns)
+        if outside:
+            begin, end = columns, columns
+        for u in range(begin):
+            entry[u] = nothing
+        for u in range(begin, end):
+            entry[u] = start + (u - left) * step
+        for u in range(end, columns):
+            entry[u] = nothing
+
+    return fill_row
 
 
-@helper
-def fill_table(args, table, line, nothing):
+def make_fill_table(size: int):
     """Where the columns under a row of the output lie, for each row of the kernel."""
-    height, step = args[HEIGHT], 4 * args[APART]
-    image = line // args[OUT_HEIGHT]
-    top = line % args[OUT_HEIGHT] * args[STRIDE_Y] - args[TOP]
-    for r in range(args[KERNEL_Y]):
-        entry, v = i64(table + 8 * r * args[COLUMNS]), top + r * args[DILATION_Y]
-        start = args[X] + (image * height + v) * args[WIDTH] * step
-        fill_row(args, entry, start, v < 0 or v >= height, nothing)
+    fill = make_fill_row(size)
+
+    @helper
+    def fill_table(args, table, line, nothing):
+        height, step = args[HEIGHT], size * args[APART]
+        image = line // args[OUT_HEIGHT]
+        top = line % args[OUT_HEIGHT] * args[STRIDE_Y] - args[TOP]
+        for r in range(args[KERNEL_Y]):
+            entry, v = i64(table + 8 * r * args[COLUMNS]), top + r * args[DILATION_Y]
+            start = args[X] + (image * height + v) * args[WIDTH] * step
+            fill(args, entry, start, v < 0 or v >= height, nothing)
+
+    return fill_table
+
+
+fill_row, fill_table = make_fill_row(4), make_fill_table(4)
 
 
 @helper
@@ -121,8 +133,8 @@ _run_3_2, _run_5_2 = (
     _make_run(make_strip(5, 2), HALF),
 )
 _run_7 = _make_run(make_strip(7, 1), HALF)
-_run_any = _make_run(any_strip, LANES)
-_ANY, _3, _3_2, _5, _5_2, _7 = range(6)
+_run_any = _make_run(make_any_strip(), LANES)
+ANY, _3, _3_2, _5, _5_2, _7 = range(6)
 
 
 @helper
@@ -130,9 +142,9 @@ def kind_of(args):
     """Which of the runs does the window at hand."""
     taps, stride = args[KERNEL_X], args[STRIDE_X]
     if args[DILATION_X] != 1 or stride > 2 or taps % 2 == 0 or taps > 7 or taps == 1:
-        return _ANY
+        return ANY
     if taps == 7:
-        return _7 if stride == 1 else _ANY
+        return _7 if stride == 1 else ANY
     return taps - 3 + stride
 
 
@@ -160,7 +172,7 @@ def _by_vectors(kind, args, table, place, pixels, span, scratch, factors_, limit
     ending = (splat(1.0), splat(0.0), limits[0], limits[1])
     # Bounds hold the sum with its residual, not the sum.
     low, high = splat(-np.inf), splat(np.inf)
-    unit = LANES if kind == _ANY else HALF
+    unit = LANES if kind == ANY else HALF
     while column < last:
         lanes = min(last - column, LANES)
         whole = lanes // unit * unit
@@ -194,7 +206,7 @@ def one_row(kind, args, task, line, table, scratch, limits):
     """A row of the output; ``task``: its first channel, the last, scale and shift."""
     first, last, scale, shift = task
     width, apart = args[OUT_WIDTH], 4 * args[1]
-    plain, unit = args[7] <= CLIP and args[5] == 0, LANES if kind == _ANY else HALF
+    plain, unit = args[7] <= CLIP and args[5] == 0, LANES if kind == ANY else HALF
     for x in range(0, width, PIXELS):
         pixels, place = min(PIXELS, width - x), line * width + x
         strip, middle = table + 8 * x * args[STRIDE_X], first

@@ -44,7 +44,7 @@ def retarget(level: Level) -> None:
         """Numba's, for another machine, and without an engine to run the code."""
 
         _library_class = Library
-        fused = level.fused
+        fused, register = level.fused, level.register
 
         def _init(self, module):  # noqa: ARG002 - the signature is Numba's
             self._tm, self._tm_features, self._engine = machine, level.features, None

@@ -3,7 +3,8 @@
 The words of an epilogue, from word ``at`` on: address of the output, elements from row
 to row of it, columns, addresses of scale, shift and residual (0 where absent), rows
 after which the residual repeats, activation code (``ops.epilogue.Activation``), alpha
-and beta as float bits.  ``kernels.catalog.epilogue`` makes them.
+and beta as float bits; six that only sums of bytes have (``requantize``).
+``kernels.catalog.epilogue`` makes them.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ from edgewise.kernels.native.memory import load, load_part, store, store_part
 from edgewise.kernels.native.vector import at_least, at_most, fma, splat
 from edgewise.ops.epilogue import Activation
 
-EPILOGUE_WORDS = 10
+EPILOGUE_WORDS = 16
 NONE, RELU, CLIP = map(int, (Activation.NONE, Activation.RELU, Activation.CLIP))
 LEAKY_RELU, ELU = int(Activation.LEAKY_RELU), int(Activation.ELU)
 HARD_SIGMOID, HARD_SWISH = int(Activation.HARD_SIGMOID), int(Activation.HARD_SWISH)
@@ -87,12 +88,18 @@ def factors(args, at, column, lanes):
 
 
 @helper
-def _residual_at(args, at, row, column):
-    """Where the residual of an output element lies; only if there is one."""
+def ending(args, at, column, lanes):
+    """Scale, shift, lower and upper bound of ``lanes`` columns from ``column`` on."""
+    scale, shift = factors(args, at, column, lanes)
+    low, high = bounds(args, at)
+    return scale, shift, low, high
+
+
+@helper
+def residual_row(args, at, row):
+    """The row of the residual that belongs to a row of the output."""
     period = args[at + 6]
-    if row >= period:
-        row %= period
-    return args[at + 5] + 4 * (row * args[at + 1] + column)
+    return row if row < period else row % period
 
 
 @helper
@@ -173,7 +180,8 @@ def store_buffer(args, at, row, column, rows, lanes, buffer, ending):
     for i in range(rows):
         y = fma(load(buffer + 64 * i), scale, shift)
         if args[at + 5] != 0:
-            y = y + load_part(_residual_at(args, at, row + i, column), lanes)
+            place = residual_row(args, at, row + i) * args[at + 1] + column
+            y = y + load_part(args[at + 5] + 4 * place, lanes)
         if code > CLIP:
             y = activate(code, y, alpha, beta)
         else:

@@ -3,24 +3,25 @@
 from __future__ import annotations
 
 from edgewise.kernels.native.abi import OK, helper, i64
-from edgewise.kernels.native.epilogue import bounds, factors, store_buffer
-from edgewise.kernels.native.memory import store
+from edgewise.kernels.native.epilogue import EPILOGUE_WORDS
+from edgewise.kernels.native.memory import store, store_i32
 from edgewise.kernels.native.offsets import offset_of
 from edgewise.kernels.native.product import (
     ENTRY,
     HEADS,
     LANES,
     ROWS,
+    STORED,
     TABLE,
+    Ending,
     evenly,
-    multiply,
+    make_multiply,
 )
-from edgewise.kernels.native.tile import make_tile, make_zeros
+from edgewise.kernels.native.tile import REALS, Sums, make_tile, make_zeros
+from edgewise.kernels.native.vector import f32x16
 
 WIDE = 4
-_wide_tile = make_tile(1, WIDE)
-_tile = make_tile(1, 1)
-_wide_zeros, _zero = make_zeros(WIDE), make_zeros(1)
+AT = 10  # where the words of the epilogue begin
 
 
 @helper
@@ -38,32 +39,38 @@ def fill_table(scratch, a, stride, rows, lines, line):
                 entry[i] = a + 4 * (row * stride + number * line)
 
 
-@helper
-def _one_row(args, at, scratch, row, x, k, first, last, panels):
+def _make_one_row(kind: Sums, ending: Ending):
     """One row times panels, several at a time: so many sums hide the latency."""
-    low, high = bounds(args, at)
-    p = first
-    while p < last:
-        count = WIDE if p + WIDE <= last else 1
-        panel = panels + 64 * k * p
-        if count == WIDE:
-            sums = _wide_tile(k, (x,), panel, 64 * k, _wide_zeros())
-            store(scratch, sums[0])
-            store(scratch + 64, sums[1])
-            store(scratch + 128, sums[2])
-            store(scratch + 192, sums[3])
-        else:
-            store(scratch, _tile(k, (x,), panel, 0, _zero())[0])
-        for i in range(count):
-            column = LANES * (p + i)
-            lanes = min(args[at + 2] - column, LANES)
-            scale, shift = factors(args, at, column, lanes)
-            ending, buffer = (scale, shift, low, high), scratch + 64 * i
-            store_buffer(args, at, row, column, 1, lanes, buffer, ending)
-        p += count
+    wide_tile, tile = make_tile(1, WIDE, kind), make_tile(1, 1, kind)
+    wide_zeros, zero = make_zeros(WIDE, kind.vector), make_zeros(1, kind.vector)
+    factors, store_buffer = ending.factors, ending.store_buffer
+    write = store if kind.vector is f32x16 else store_i32
+
+    @helper
+    def one_row(args, at, scratch, row, x, k, first, last, panels):
+        p = first
+        while p < last:
+            count = WIDE if p + WIDE <= last else 1
+            panel = panels + 64 * k * p
+            if count == WIDE:
+                sums = wide_tile(k, (x,), panel, 64 * k, wide_zeros())
+                write(scratch, sums[0])
+                write(scratch + 64, sums[1])
+                write(scratch + 128, sums[2])
+                write(scratch + 192, sums[3])
+            else:
+                write(scratch, tile(k, (x,), panel, 0, zero())[0])
+            for i in range(count):
+                column = LANES * (p + i)
+                lanes = min(args[at + 2] - column, LANES)
+                end, buffer = factors(args, at, column, lanes), scratch + 64 * i
+                store_buffer(args, at, row, column, 1, lanes, buffer, end)
+            p += count
+
+    return one_row
 
 
-def product_f32(args, begin, end, worker):
+def make_product(kind: Sums = REALS, ending: Ending = STORED):
     """``epilogue(a w)`` for each matrix of a batch.
 
     A task is a block of rows of one matrix times some panels.  Words: a, elements from
@@ -71,33 +78,40 @@ def product_f32(args, begin, end, worker):
     scratch, its bytes for each worker; the epilogue; the batch as ``offset_of`` reads
     it, for a and for the panels.
     """
-    stride, rows, k, line = args[1], args[3], args[4], args[5]
-    chunk, block, at, batch = args[6], args[7], 10, 20
-    scratch = args[8] + args[9] * worker
-    count = -(-args[at + 2] // LANES)
-    chunks, blocks = -(-count // chunk), -(-rows // block)
-    lines = max(-(-k // line), 1)
-    filled = -1
-    for task in range(begin, end):
-        part, matrix = task // chunks, task // chunks // blocks
-        row = part % blocks * block
-        height = min(block, rows - row)
-        first = task % chunks * chunk
-        last = min(first + chunk, count)
-        a = args[0] + 4 * (offset_of(args, batch, 0, matrix) + row * stride)
-        panels = args[2] + 4 * offset_of(args, batch, 1, matrix)
-        target = matrix * rows + row
-        if height == 1:
-            _one_row(args, at, scratch, target, a, k, first, last, panels)
-            continue
-        fresh = filled != part
-        if fresh:
-            fill_table(scratch, a, stride, height, lines, line)
-            filled = part
-        shape = (k, line, 1)
-        group = (panels, 0)
-        multiply(args, at, scratch, target, height, shape, first, last, group, fresh)
-    return OK
+    one_row, multiply = _make_one_row(kind, ending), make_multiply(kind, ending)
+
+    def product(args, begin, end, worker):
+        stride, rows, k, line = args[1], args[3], args[4], args[5]
+        chunk, block, at, batch = args[6], args[7], AT, AT + EPILOGUE_WORDS
+        scratch = args[8] + args[9] * worker
+        count = -(-args[at + 2] // LANES)
+        chunks, blocks = -(-count // chunk), -(-rows // block)
+        lines = max(-(-k // line), 1)
+        filled = -1
+        for task in range(begin, end):
+            part, matrix = task // chunks, task // chunks // blocks
+            row = part % blocks * block
+            height = min(block, rows - row)
+            first = task % chunks * chunk
+            last = min(first + chunk, count)
+            a = args[0] + 4 * (offset_of(args, batch, 0, matrix) + row * stride)
+            panels = args[2] + 4 * offset_of(args, batch, 1, matrix)
+            target = matrix * rows + row
+            if height == 1:
+                one_row(args, at, scratch, target, a, k, first, last, panels)
+                continue
+            fresh = filled != part
+            if fresh:
+                fill_table(scratch, a, stride, height, lines, line)
+                filled = part
+            shape = (k, line, 1)
+            group = (panels, 0)
+            multiply(
+                args, at, scratch, target, height, shape, first, last, group, fresh
+            )
+        return OK
+
+    return product
 
 
-EXPORTS = {"product_f32": product_f32}
+EXPORTS = {"product_f32": make_product()}

@@ -14,6 +14,7 @@ from edgewise.kernels.native.vector import (
     call_llvm,
     constant,
     f32x16,
+    i8x16,
     i32x16,
 )
 
@@ -38,11 +39,16 @@ def store_at(builder, value, address, offset: int = 0, align: int = 4):
     builder.store(value, pointer).align = align
 
 
+def _size(vector: Vector) -> int:
+    """Bytes of an element."""
+    return 1 if vector is i8x16 else 4
+
+
 def _load(vector: Vector):
     @intrinsic
     def load(context, address):
         def generate(_, builder, __, args):
-            return load_at(builder, args[0], vector.llvm)
+            return load_at(builder, args[0], vector.llvm, align=_size(vector))
 
         return vector(types.int64), generate
 
@@ -53,7 +59,7 @@ def _store(vector: Vector):
     @intrinsic
     def store(context, address, value):
         def generate(cg, builder, _, args):
-            store_at(builder, args[1], args[0])
+            store_at(builder, args[1], args[0], align=_size(vector))
             return cg.get_dummy_value()
 
         return types.void(types.int64, vector), generate
@@ -104,7 +110,9 @@ def _load_part(vector: Vector):
             whole = builder.icmp_signed(">=", n, ir.Constant(I64, LANES))
             with builder.if_else(whole) as (full, partial):
                 with full:
-                    all_lanes = load_at(builder, address, vector.llvm)
+                    all_lanes = load_at(
+                        builder, address, vector.llvm, align=_size(vector)
+                    )
                     full_block = builder.block
                 with partial:
                     some_lanes = _gather_pieces(builder, vector, address, n)
@@ -120,13 +128,14 @@ def _load_part(vector: Vector):
 
 
 def _gather_pieces(builder, vector, address, n):
-    value = constant(vector, 0)
-    end = builder.add(address, builder.mul(n, ir.Constant(I64, 4)))
+    value, each = constant(vector, 0), _size(vector)
+    end = builder.add(address, builder.mul(n, ir.Constant(I64, each)))
     for size in (1, 2, 4, 8):
         before, has = builder.block, _has(builder, n, size)
         with builder.if_then(has):
-            start = builder.sub(end, ir.Constant(I64, 4 * size))
-            piece = load_at(builder, start, ir.VectorType(vector.element, size))
+            start = builder.sub(end, ir.Constant(I64, each * size))
+            kind = ir.VectorType(vector.element, size)
+            piece = load_at(builder, start, kind, align=each)
             wide = shuffled(
                 builder, piece, piece, [min(i, size - 1) for i in range(LANES)]
             )
@@ -150,7 +159,7 @@ def _store_part(vector: Vector):
             whole = builder.icmp_signed(">=", n, ir.Constant(I64, LANES))
             with builder.if_else(whole) as (full, partial):
                 with full:
-                    store_at(builder, value, address)
+                    store_at(builder, value, address, align=_size(vector))
                 with partial:
                     _scatter_pieces(builder, vector, address, value, n)
             return cg.get_dummy_value()
@@ -165,10 +174,10 @@ def _scatter_pieces(builder, vector, address, value, n):
         before, has = builder.block, _has(builder, n, size)
         with builder.if_then(has):
             piece = shuffled(builder, value, value, list(range(size)))
-            store_at(builder, piece, address)
+            store_at(builder, piece, address, align=_size(vector))
             rest = [min(i + size, LANES - 1) for i in range(LANES)]
             shifted = shuffled(builder, value, value, rest)
-            further = builder.add(address, ir.Constant(I64, 4 * size))
+            further = builder.add(address, ir.Constant(I64, _size(vector) * size))
             inside = builder.block
         merged, moved = builder.phi(vector.llvm), builder.phi(I64)
         merged.add_incoming(value, before)
@@ -178,7 +187,7 @@ def _scatter_pieces(builder, vector, address, value, n):
         value, address = merged, moved
 
 
-load, load_i32 = _load(f32x16), _load(i32x16)
-store, store_i32 = _store(f32x16), _store(i32x16)
-load_part, load_part_i32 = _load_part(f32x16), _load_part(i32x16)
-store_part, store_part_i32 = _store_part(f32x16), _store_part(i32x16)
+load, load_i32, load_bytes = map(_load, (f32x16, i32x16, i8x16))
+store, store_i32, store_bytes = map(_store, (f32x16, i32x16, i8x16))
+load_part, load_part_i32, load_bytes_part = map(_load_part, (f32x16, i32x16, i8x16))
+store_part, store_part_i32, store_bytes_part = map(_store_part, (f32x16, i32x16, i8x16))

@@ -15,16 +15,14 @@ Scratch of a worker: ``BLOCK_ROWS`` vectors of sums, then heads, then the table.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import NamedTuple
+
+from edgewise.kernels.native import epilogue
 from edgewise.kernels.native.abi import helper, i64
-from edgewise.kernels.native.epilogue import (
-    bounds,
-    factors,
-    is_plain,
-    make_store_rows,
-    store_buffer,
-)
-from edgewise.kernels.native.memory import load, prefetch, store
-from edgewise.kernels.native.tile import make_products, make_zeros
+from edgewise.kernels.native.memory import load, load_i32, prefetch, store, store_i32
+from edgewise.kernels.native.tile import REALS, Sums, make_products, make_zeros
+from edgewise.kernels.native.vector import f32x16
 
 ROWS, LANES = 6, 16
 FEWEST = 4  # rows of the smallest tile: fewer are done as if they were four
@@ -36,7 +34,22 @@ TABLE = HEADS + BLOCK_ROWS // ROWS * 8
 ENTRY = 8 * ROWS
 BUFFER = 64 * ROWS
 
-zeros = make_zeros(ROWS)
+
+class Ending(NamedTuple):
+    """What is done to sums, as helpers that ``epilogue`` describes."""
+
+    factors: Callable[..., object]
+    is_plain: Callable[..., bool]
+    make_store_rows: Callable[[int], Callable[..., None]]
+    store_buffer: Callable[..., None]
+
+
+STORED = Ending(
+    epilogue.ending,
+    epilogue.is_plain,
+    epilogue.make_store_rows,
+    epilogue.store_buffer,
+)
 
 
 @helper
@@ -49,42 +62,52 @@ def evenly(rows):
     return tiles, rows // tiles, rows % tiles
 
 
-@helper
-def _kept_sums(buffer):
-    return (
-        load(buffer),
-        load(buffer + 64),
-        load(buffer + 128),
-        load(buffer + 192),
-        load(buffer + 256),
-        load(buffer + 320),
-    )
+def _make_buffer(kind: Sums):
+    """Functions that read and write the sums of a tile."""
+    real = kind.vector is f32x16
+    read, write = (load, store) if real else (load_i32, store_i32)
+
+    @helper
+    def kept(buffer):
+        return (
+            read(buffer),
+            read(buffer + 64),
+            read(buffer + 128),
+            read(buffer + 192),
+            read(buffer + 256),
+            read(buffer + 320),
+        )
+
+    @helper
+    def keep(buffer, sums):
+        write(buffer, sums[0])
+        write(buffer + 64, sums[1])
+        write(buffer + 128, sums[2])
+        write(buffer + 192, sums[3])
+        write(buffer + 256, sums[4])
+        write(buffer + 320, sums[5])
+
+    return kept, keep
 
 
-@helper
-def _keep(buffer, sums):
-    store(buffer, sums[0])
-    store(buffer + 64, sums[1])
-    store(buffer + 128, sums[2])
-    store(buffer + 192, sums[3])
-    store(buffer + 256, sums[4])
-    store(buffer + 320, sums[5])
-
-
-def _make_pass(count: int, fetch: str = ""):
+def _make_pass(kind: Sums, ending: Ending, count: int, fetch: str = ""):
     """Lines of one tile of ``count`` rows and one panel.
 
     The sums end in ``buffer``, or, where they are whole and ``plain``, are stored.
     """
-    products = make_products(count, ROWS, fetch)
-    store_rows = make_store_rows(count)
+    products, zeros = (
+        make_products(count, ROWS, fetch, kind),
+        make_zeros(ROWS, kind.vector),
+    )
+    store_rows = ending.make_store_rows(count)
+    kept, keep = _make_buffer(kind)
 
     @helper
-    def pass_over(args, at, place, source, span, more, ending, plain, buffer):
+    def pass_over(args, at, place, source, span, more, end, plain, buffer):
         table, splits, piece, panel = source
-        begin, end, line, k = span
-        sums = zeros() if begin == 0 else _kept_sums(buffer)
-        for number in range(begin, end):
+        begin, until, line, k = span
+        sums = zeros() if begin == 0 else kept(buffer)
+        for number in range(begin, until):
             start = number * line
             length = min(line, k - start)
             if splits > 1:
@@ -94,16 +117,11 @@ def _make_pass(count: int, fetch: str = ""):
                 sums = products(length, table + ENTRY * split, b, sums, more)
             table += ENTRY * splits
         if plain:
-            store_rows(args, at, place[0], place[1], sums, ending)
+            store_rows(args, at, place[0], place[1], sums, end)
         else:
-            _keep(buffer, sums)
+            keep(buffer, sums)
 
     return pass_over
-
-
-_six, _six_long = _make_pass(ROWS), _make_pass(ROWS, "panel")
-_six_first = _make_pass(ROWS, "rows")
-_five, _few = _make_pass(5, "panel"), _make_pass(FEWEST)
 
 
 @helper
@@ -112,85 +130,110 @@ def _fetch(address, lines):
         prefetch(address + 64 * line)
 
 
-@helper
-def _one_tile(args, at, rows, kind, place, source, span, more, ending, direct, buffer):
+def _make_one_tile(kind: Sums, ending: Ending):
     """The pass for a tile of ``rows`` rows.
 
-    ``kind`` is (pieces are short, bytes to the rows that come next or 0).
+    ``ways`` is (pieces are short, bytes to the rows that come next or 0).
     """
-    short, ahead = kind
-    if short and rows == ROWS:
-        _six(args, at, place, source, span, more, ending, direct, buffer)
-    elif rows == ROWS and ahead != 0:
-        more = (ahead, 0)
-        _six_first(args, at, place, source, span, more, ending, direct, buffer)
-    elif rows == ROWS:
-        _six_long(args, at, place, source, span, more, ending, direct, buffer)
-    elif rows == 5:
-        _five(args, at, place, source, span, more, ending, direct, buffer)
-    else:
-        _few(args, at, place, source, span, more, ending, direct, buffer)
+    six, six_long = (
+        _make_pass(kind, ending, ROWS),
+        _make_pass(kind, ending, ROWS, "panel"),
+    )
+    six_first = _make_pass(kind, ending, ROWS, "rows")
+    five, few = (
+        _make_pass(kind, ending, 5, "panel"),
+        _make_pass(kind, ending, FEWEST),
+    )
+
+    @helper
+    def one_tile(args, at, rows, ways, place, source, span, more, end, direct, buffer):
+        short, ahead = ways
+        if short and rows == ROWS:
+            six(args, at, place, source, span, more, end, direct, buffer)
+        elif rows == ROWS and ahead != 0:
+            more = (ahead, 0)
+            six_first(args, at, place, source, span, more, end, direct, buffer)
+        elif rows == ROWS:
+            six_long(args, at, place, source, span, more, end, direct, buffer)
+        elif rows == 5:
+            five(args, at, place, source, span, more, end, direct, buffer)
+        else:
+            few(args, at, place, source, span, more, end, direct, buffer)
+
+    return one_tile
 
 
-@helper
-def _all_tiles(args, at, scratch, place, cut, shape, span, panel, lanes, kind, plain):
+def _make_all_tiles(kind: Sums, ending: Ending):
     """Some lines of a panel times all tiles; after the last line, the epilogue.
 
-    ``kind`` is (pieces are short, what comes next are rows: not lines of a panel).
+    ``how`` is (pieces are short, what comes next are rows: not lines of a panel).
     """
-    tiles, whole, longer = cut
-    lines, piece, size = shape
-    begin, end, line = span[0], span[1], span[2]
-    short, fresh = kind
-    row, column = place
-    rate = 64 // tiles + 1
-    after, share = panel + 64 * end * line, (end - begin) * line * rate
-    scale, shift = factors(args, at, column, lanes)
-    low, high = bounds(args, at)
-    ending, done = (scale, shift, low, high), end == lines
-    direct = plain and done and lanes == LANES and whole >= FEWEST
-    heads = i64(scratch + HEADS)
-    for tile in range(tiles):
-        rows = whole + 1 if tile < longer else whole
-        splits = heads[tile]
-        table = scratch + TABLE + size * tile + ENTRY * begin * splits
-        source, buffer = (table, splits, piece, panel), scratch + BUFFER * tile
-        ahead = 0
-        if short:
-            _fetch(after, share // 64)
-        elif fresh and tile + 1 < tiles:
-            ahead = i64(table + size)[0] - i64(table)[0]
-        ways, here, more = (short, ahead), (row, column), (after, rate)
-        _one_tile(
-            args, at, rows, ways, here, source, span, more, ending, direct, buffer
-        )
-        if done and not direct:
-            store_buffer(args, at, row, column, rows, lanes, buffer, ending)
-        row += rows
-        after += share
+    one_tile = _make_one_tile(kind, ending)
+    factors, store_buffer = ending.factors, ending.store_buffer
+
+    @helper
+    def all_tiles(args, at, scratch, place, cut, shape, span, panel, lanes, how, plain):
+        tiles, whole, longer = cut
+        lines, piece, size = shape
+        begin, until, line = span[0], span[1], span[2]
+        short, fresh = how
+        row, column = place
+        rate = 64 // tiles + 1
+        after, share = panel + 64 * until * line, (until - begin) * line * rate
+        end, done = factors(args, at, column, lanes), until == lines
+        direct = plain and done and lanes == LANES and whole >= FEWEST
+        heads = i64(scratch + HEADS)
+        for tile in range(tiles):
+            rows = whole + 1 if tile < longer else whole
+            splits = heads[tile]
+            table = scratch + TABLE + size * tile + ENTRY * begin * splits
+            source, buffer = (table, splits, piece, panel), scratch + BUFFER * tile
+            ahead = 0
+            if short:
+                _fetch(after, share // 64)
+            elif fresh and tile + 1 < tiles:
+                ahead = i64(table + size)[0] - i64(table)[0]
+            ways, here, more = (short, ahead), (row, column), (after, rate)
+            one_tile(
+                args, at, rows, ways, here, source, span, more, end, direct, buffer
+            )
+            if done and not direct:
+                store_buffer(args, at, row, column, rows, lanes, buffer, end)
+            row += rows
+            after += share
+
+    return all_tiles
 
 
-@helper
-def multiply(args, at, scratch, row, rows, shape, first, last, group, fresh):
+def make_multiply(kind: Sums = REALS, ending: Ending = STORED):
     """Rows ``[row, row + rows)`` times panels ``[first, last)``, then the epilogue.
 
     ``shape`` is (K, length of a line, most splits of a line); ``group`` is (address of
     its panel 0, its first column): groups of a convolution share one output.  ``fresh``
     rows were not read by the task before.
     """
-    k, line, most = shape
-    lines, near = max(-(-k // line), 1), max(NEAR // line, 1)
-    piece = line // most
-    cut, walk = evenly(rows), (lines, piece, ENTRY * lines * most)
-    plain = is_plain(args, at, row, rows)
-    for p in range(first, last):
-        panel, place = group[0] + 64 * k * p, (row, group[1] + p * LANES)
-        lanes = min(args[at + 2] - p * LANES, LANES)
-        kind = (piece < LONG, fresh and p == first)
-        begin = 0
-        while begin < lines:
-            span = (begin, min(begin + near, lines), line, k)
-            _all_tiles(
-                args, at, scratch, place, cut, walk, span, panel, lanes, kind, plain
-            )
-            begin = span[1]
+    all_tiles, is_plain = _make_all_tiles(kind, ending), ending.is_plain
+
+    @helper
+    def multiply(args, at, scratch, row, rows, shape, first, last, group, fresh):
+        k, line, most = shape
+        lines, near = max(-(-k // line), 1), max(NEAR // line, 1)
+        piece = line // most
+        cut, walk = evenly(rows), (lines, piece, ENTRY * lines * most)
+        plain = is_plain(args, at, row, rows)
+        for p in range(first, last):
+            panel, place = group[0] + 64 * k * p, (row, group[1] + p * LANES)
+            lanes = min(args[at + 2] - p * LANES, LANES)
+            how = (piece < LONG, fresh and p == first)
+            begin = 0
+            while begin < lines:
+                span = (begin, min(begin + near, lines), line, k)
+                all_tiles(
+                    args, at, scratch, place, cut, walk, span, panel, lanes, how, plain
+                )
+                begin = span[1]
+
+    return multiply
+
+
+multiply = make_multiply()

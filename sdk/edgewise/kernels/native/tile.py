@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import partial
+from typing import NamedTuple
 
 from llvmlite import ir
 from numba import types
@@ -12,6 +14,7 @@ from edgewise.kernels.native.memory import load_at, prefetch_at, store_at
 from edgewise.kernels.native.vector import (
     F32,
     I64,
+    Vector,
     constant,
     f32x16,
     fused_multiply_add,
@@ -23,13 +26,34 @@ UNROLL = 4
 CACHE_LINE = 16  # products in a cache line of a row
 
 
-def make_tile(rows: int, panels: int):
+class Sums(NamedTuple):
+    """What is summed, sixteen lanes at a time: four bytes of a row, 64 of a panel.
+
+    Attributes:
+        vector: Type of sixteen sums.
+        element: What one number of a row, broadcast to all lanes, is.
+        of: The vector type of such numbers and of a panel's.
+        align: Bytes to which rows are aligned.
+        join: ``join(context, builder, left, right, sums)`` adds the products.
+    """
+
+    vector: Vector
+    element: ir.Type
+    of: Vector
+    align: int
+    join: Callable[..., ir.Value]
+
+
+REALS = Sums(f32x16, F32, f32x16, 4, fused_multiply_add)
+
+
+def make_tile(rows: int, panels: int, kind: Sums = REALS):
     """``tile(k, a, b, stride, sums)``: add ``k`` products to ``rows * panels`` sums.
 
     ``a`` holds an address for each row, ``b`` is that of the first panel and ``stride``
     the bytes from one panel to the next; ``sums`` is a tuple, panels of a row together.
     """
-    sums_type = types.UniTuple(f32x16, rows * panels)
+    sums_type = types.UniTuple(kind.vector, rows * panels)
     rows_type = types.UniTuple(types.int64, rows)
     arguments = (types.int64, rows_type, types.int64, types.int64, sums_type)
 
@@ -42,8 +66,9 @@ def make_tile(rows: int, panels: int):
             b = [builder.add(b, offset) for offset in offsets]
             sums = [builder.extract_value(sums, i) for i in range(rows * panels)]
             whole = builder.and_(k, _word(-UNROLL))
-            state = _loop(cg, builder, (_word(0), whole), a, b, sums, UNROLL)
-            state = _loop(cg, builder, (whole, k), a, b, state, 1)
+            loop = partial(_loop, cg, builder, kind)
+            state = loop((_word(0), whole), a, b, sums, UNROLL)
+            state = loop((whole, k), a, b, state, 1)
             return cg.make_tuple(builder, sums_type, state)
 
         return sums_type(*arguments), generate
@@ -51,7 +76,7 @@ def make_tile(rows: int, panels: int):
     return tile
 
 
-def make_products(rows: int, most: int, fetch: str = ""):
+def make_products(rows: int, most: int, fetch: str = "", kind: Sums = REALS):
     """``products(k, entry, b, sums, more)``: as a tile of one panel, with more to do.
 
     ``entry`` is where the addresses of the rows lie, ``sums`` a tuple of ``most``, of
@@ -59,7 +84,7 @@ def make_products(rows: int, most: int, fetch: str = ""):
     ``fetch`` is ``panel``: an address, and bytes from there on a product; or ``rows``:
     the bytes from these rows to those that come next, and nothing.
     """
-    sums_type = types.UniTuple(f32x16, most)
+    sums_type = types.UniTuple(kind.vector, most)
     more_type = types.UniTuple(types.int64, 2)
     asks = {"panel": _ask_panel, "rows": _ask_rows}
 
@@ -71,16 +96,17 @@ def make_products(rows: int, most: int, fetch: str = ""):
             more = [builder.extract_value(more, i) for i in range(2)]
             sums = [builder.extract_value(sums, i) for i in range(most)]
             state, start = sums[:rows], _word(0)
+            loop = partial(_loop, cg, builder, kind)
             if fetch:
                 ask, end = (
                     partial(asks[fetch], a=a, more=more),
                     _multiple(builder, k, CACHE_LINE),
                 )
-                state = _loop(cg, builder, (start, end), a, [b], state, CACHE_LINE, ask)
+                state = loop((start, end), a, [b], state, CACHE_LINE, ask)
                 start = end
             for unroll in (UNROLL, 1):
                 end = _multiple(builder, k, unroll)
-                state = _loop(cg, builder, (start, end), a, [b], state, unroll)
+                state = loop((start, end), a, [b], state, unroll)
                 start = end
             return cg.make_tuple(builder, sums_type, [*state, *sums[rows:]])
 
@@ -127,8 +153,9 @@ def make_rows(rows: int):
             sums = [constant(f32x16, 0.0)] * rows
             span = _word(0), whole
             ask = partial(_ask_line, ahead=ahead)
-            sums = _loop(cg, builder, span, a, [b], sums, UNROLL, ask)
-            sums = _loop(cg, builder, (whole, k), a, [b], sums, 1)
+            loop = partial(_loop, cg, builder, REALS)
+            sums = loop(span, a, [b], sums, UNROLL, ask)
+            sums = loop((whole, k), a, [b], sums, 1)
             for row, value in enumerate(sums):
                 store_at(builder, value, out, PANEL_STEP * row)
             return cg.get_dummy_value()
@@ -149,7 +176,7 @@ def _word(value: int) -> ir.Constant:
     return ir.Constant(I64, value)
 
 
-def _loop(context, builder, span, a, b, sums, unroll, ask=None):
+def _loop(context, builder, kind, span, a, b, sums, unroll, ask=None):
     """Products ``span[0]`` to ``span[1]``, ``unroll`` at a time."""
     before = builder.block
     head, body, done = (
@@ -160,7 +187,7 @@ def _loop(context, builder, span, a, b, sums, unroll, ask=None):
     builder.position_at_end(head)
     index = builder.phi(I64)
     index.add_incoming(span[0], before)
-    phis = [builder.phi(f32x16.llvm) for _ in sums]
+    phis = [builder.phi(kind.vector.llvm) for _ in sums]
     for phi, start in zip(phis, sums, strict=True):
         phi.add_incoming(start, before)
     builder.cbranch(builder.icmp_signed("<", index, span[1]), body, done)
@@ -169,7 +196,7 @@ def _loop(context, builder, span, a, b, sums, unroll, ask=None):
     for step in range(unroll):
         if ask:
             ask(builder, index, step)
-        current = _step(context, builder, index, step, a, b, current)
+        current = _step(context, builder, kind, (index, step), a, b, current)
     index.add_incoming(builder.add(index, _word(unroll)), body)
     for phi, value in zip(phis, current, strict=True):
         phi.add_incoming(value, body)
@@ -178,32 +205,36 @@ def _loop(context, builder, span, a, b, sums, unroll, ask=None):
     return phis
 
 
-def _step(context, builder, index, step, a, b, sums):
-    """One product for every sum, of reduction index ``index + step``."""
+def _step(context, builder, kind, place, a, b, sums):
+    """One product for every sum; ``place``: an index, and how far behind it."""
+    index, step = place
     a_offset = builder.mul(index, _word(4))
     b_offset = builder.mul(index, _word(PANEL_STEP))
     right = [
-        load_at(builder, builder.add(base, b_offset), f32x16.llvm, PANEL_STEP * step)
+        load_at(builder, builder.add(base, b_offset), kind.of.llvm, PANEL_STEP * step)
         for base in b
     ]
     result = []
     for row, base in enumerate(a):
-        scalar = load_at(builder, builder.add(base, a_offset), F32, 4 * step)
-        left = splat_lanes(builder, scalar, f32x16)
+        address = builder.add(base, a_offset)
+        scalar = load_at(builder, address, kind.element, 4 * step, kind.align)
+        left = splat_lanes(builder, scalar, kind.of)
         for panel, column in enumerate(right):
             total = sums[row * len(b) + panel]
-            result.append(fused_multiply_add(context, builder, left, column, total))
+            result.append(kind.join(context, builder, left, column, total))
     return result
 
 
-def make_zeros(count: int):
+def make_zeros(count: int, vector: Vector = f32x16):
     """A function that gives a tuple of ``count`` vectors of zeros."""
-    kind = types.UniTuple(f32x16, count)
+    kind = types.UniTuple(vector, count)
 
     @intrinsic
     def zeros(context):
         def generate(cg, builder, _, args):
-            return cg.make_tuple(builder, kind, [constant(f32x16, 0.0)] * count)
+            return cg.make_tuple(
+                builder, kind, [ir.Constant(vector.llvm, None)] * count
+            )
 
         return kind(), generate
 

@@ -36,17 +36,23 @@ class I32Vector(Vector):
     """Type of ``i32x16``."""
 
 
+class ByteVector(Vector):
+    """Type of ``i8x16``."""
+
+
 class MaskVector(Vector):
     """Type of ``mask16``."""
 
 
 f32x16 = F32Vector("f32x16", F32)
 i32x16 = I32Vector("i32x16", I32)
+i8x16 = ByteVector("i8x16", I8)
 mask16 = MaskVector("mask16", I1)
 
 
 @register_model(F32Vector)
 @register_model(I32Vector)
+@register_model(ByteVector)
 @register_model(MaskVector)
 class VectorModel(models.PrimitiveModel):
     """A vector is one LLVM value."""
@@ -234,6 +240,9 @@ to_i32 = _of_one(
     lambda b, x: call_llvm(b, "llvm.fptosi.sat.v16i32.v16f32", i32x16.llvm, x),
 )
 to_f32 = _of_one(f32x16, i32x16, lambda b, x: b.sitofp(x, f32x16.llvm))
+to_bytes = _of_one(i8x16, i32x16, lambda b, x: b.trunc(x, i8x16.llvm))
+from_u8 = _of_one(i32x16, i8x16, lambda b, x: b.zext(x, i32x16.llvm))
+from_i8 = _of_one(i32x16, i8x16, lambda b, x: b.sext(x, i32x16.llvm))
 bits = _of_one(i32x16, f32x16, lambda b, x: b.bitcast(x, i32x16.llvm))
 from_bits = _of_one(f32x16, i32x16, lambda b, x: b.bitcast(x, f32x16.llvm))
 

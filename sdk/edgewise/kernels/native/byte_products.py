@@ -1,0 +1,26 @@
+"""Convolutions and linear layers over bytes: as over reals, four bytes a word.
+
+Channels, and the reduction of a linear layer, count words of four bytes.  ``narrow``
+kernels want weights from -64 to 63.
+"""
+
+from __future__ import annotations
+
+from edgewise.kernels.native.conv import make_conv
+from edgewise.kernels.native.dot import NARROW, SIGNED, UNSIGNED
+from edgewise.kernels.native.matmul import make_product
+from edgewise.kernels.native.product import make_multiply
+from edgewise.kernels.native.requantize import REQUANTIZED
+
+_KINDS = {"u8": UNSIGNED, "i8": SIGNED, "u8_narrow": NARROW}
+
+EXPORTS = {
+    **{
+        f"conv_{name}": make_conv(make_multiply(kind, REQUANTIZED))
+        for name, kind in _KINDS.items()
+    },
+    **{
+        f"product_{name}": make_product(kind, REQUANTIZED)
+        for name, kind in _KINDS.items()
+    },
+}
