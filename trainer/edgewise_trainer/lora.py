@@ -21,6 +21,7 @@ from edgewise.ir.op import Array
 from edgewise.ops import Add, MatMul, Reshape
 from edgewise.ops.pack import PackPanels
 from edgewise.types import TensorType
+from edgewise_trainer.values import with_array
 
 
 class Adapter(NamedTuple):
@@ -76,6 +77,17 @@ def adapted(module: Module, chosen: Iterable[Adapter]) -> Module:
     for adapter in named.values():
         variables |= {info.key: info for info in (adapter.a, adapter.b)}
     return Module(functions, variables, module.metadata)
+
+
+def merged(
+    module: Module, chosen: Iterable[Adapter], live: Mapping[str, Array]
+) -> Module:
+    """The module with adapters added to their weights, of the values ``live``."""
+    variables = dict(module.variables)
+    for adapter in chosen:
+        whole = adapter.merged(live[adapter.weight], live)
+        variables[adapter.weight] = with_array(variables[adapter.weight], whole)
+    return Module(module.functions, variables, module.metadata)
 
 
 def _adapter(info: VariableInfo, rank: int, rng: np.random.Generator) -> Adapter:

@@ -6,3 +6,4 @@ INFER, PREPARE = "infer", "prepare"
 TRAIN_STEP, EVALUATE = "train_step", "evaluate"
 # Beside the inputs of the model, a step takes these and gives the loss.
 LOSS, TARGET, RATE, STEP = "loss", "target", "learning_rate", "step"
+AVERAGE = "average"  # the slot of a running average of a parameter

@@ -24,6 +24,7 @@ from edgewise.ops import (
     Sqrt,
     Sub,
 )
+from edgewise_trainer.around import Averaged, Clipped, Group, Grouped
 from edgewise_trainer.schedules import Rate
 from edgewise_trainer.terms import scalar
 from edgewise_trainer.update import (
@@ -41,7 +42,19 @@ from edgewise_trainer.update import (
     want_rates,
 )
 
-__all__ = ["SGD", "Adagrad", "Adam", "AdamW", "Lion", "Optimizer", "RMSprop"]
+__all__ = [
+    "SGD",
+    "Adagrad",
+    "Adam",
+    "AdamW",
+    "Averaged",
+    "Clipped",
+    "Group",
+    "Grouped",
+    "Lion",
+    "Optimizer",
+    "RMSprop",
+]
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,6 +17,7 @@ from edgewise.ir.graph import (
 )
 from edgewise.ir.module import Module, Role, VariableInfo
 from edgewise.types import DType, TensorType
+from edgewise_trainer.around import optimizer_of, prepared
 from edgewise_trainer.autodiff import backward
 from edgewise_trainer.form import trainable_form
 from edgewise_trainer.losses import Loss, scalar_loss, target_type
@@ -78,15 +79,16 @@ def _updates(
 ) -> tuple[dict[str, Value], tuple[VariableInfo, ...]]:
     updates: dict[str, Value] = {}
     states: list[VariableInfo] = []
+    grads = prepared(optimizer, grads)
     # The gradients of the last layers come first, and free what they read.
     for key, grad in reversed(grads.items()):
-        parameter = places[key]
+        parameter, own = places[key], optimizer_of(optimizer, key)
         infos = {
             slot: VariableInfo(f"{key}/{slot}", parameter.type, Role.STATE)
-            for slot in optimizer.slots
+            for slot in own.slots
         }
         slots = {slot: variable_value(i.key, i.type) for slot, i in infos.items()}
-        updates[key], new = optimizer.update(parameter, grad, slots, clock)
+        updates[key], new = own.update(parameter, grad, slots, clock)
         updates |= {infos[slot].key: value for slot, value in new.items()}
         states += infos.values()
     return updates, tuple(states)

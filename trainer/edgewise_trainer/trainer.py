@@ -23,6 +23,7 @@ from edgewise_trainer.engine import Engine
 from edgewise_trainer.evaluation import evaluated, scored
 from edgewise_trainer.explain import described, explained
 from edgewise_trainer.history import Callback, Epoch, History, told
+from edgewise_trainer.lora import merged
 from edgewise_trainer.losses import Loss
 from edgewise_trainer.names import EVALUATE, INFER
 from edgewise_trainer.optimizers import SGD, Optimizer
@@ -31,7 +32,7 @@ from edgewise_trainer.resized import resized, takes
 from edgewise_trainer.schedules import rate_at
 from edgewise_trainer.start import Start, save, start_of
 from edgewise_trainer.task import Setting, Trainable, made
-from edgewise_trainer.values import replaced, with_array
+from edgewise_trainer.values import as_now, averages, replaced
 
 BATCH_SIZE = 32  # where nothing is said
 logger = logging.getLogger(__name__)
@@ -174,15 +175,17 @@ class Trainer:
         loss = self.step(inputs, target)
         return self.steps, loss
 
-    def evaluate(self, data: Data, batch_size: int | None = None) -> dict[str, float]:
+    def evaluate(
+        self, data: Data, batch_size: int | None = None, *, averaged: bool = False
+    ) -> dict[str, float]:
         """Mean loss over data, and accuracy where targets are classes.
 
-        The model runs as it will when it is exported: by its running statistics.
+        The model runs as ``export`` gives it: by its running statistics.
         """
         size = batch_size or self._setting.batch_size or BATCH_SIZE
         cut = batches(data, size, None)
         pairs = ((named(inputs, self._inputs), target) for inputs, target in cut)
-        model = self.export()
+        model = self.export(averaged=averaged)
         if self._score is not None:
             model = Model(model.module.with_function(EVALUATE, self._score))
         return evaluated(model, self._setting.loss, pairs, self._config)
@@ -209,24 +212,22 @@ class Trainer:
         self._model = Model(Module(module.functions, variables, module.metadata))
         self._open(self._model, states)
 
-    def export(self) -> Model:
-        """The model as it is now, to run or to save; adapters are merged."""
-        model, live = self._bare(), self._engine.variables
-        module, variables = model.module, dict(model.module.variables)
-        for adapter in self._task.adapters:
-            info = variables[adapter.weight]
-            merged = adapter.merged(live[adapter.weight], live)
-            variables[adapter.weight] = with_array(info, merged)
-        return Model(Module(module.functions, variables, module.metadata))
+    def export(self, *, averaged: bool = False) -> Model:
+        """The model as it is now, to run or to save; adapters are merged.
+
+        Args:
+            averaged: Whether parameters are their averages (``optimizers.Averaged``).
+        """
+        live, changed = self._engine.variables, self._task.step.graph.updates
+        if averaged and self.steps:
+            live = averages(live, changed)
+        module = as_now(self._model.module, live, changed)
+        return Model(merged(module, self._task.adapters, live))
 
     def _bare(self) -> Model:
         """The model as it is now, without adapters."""
-        module, live = self._model.module, self._engine.variables
-        changed = module.variables.keys() & self._task.step.graph.updates.keys()
-        variables = dict(module.variables)
-        for key in changed:
-            variables[key] = with_array(variables[key], live[key].copy())
-        return Model(Module(module.functions, variables, module.metadata))
+        live, changed = self._engine.variables, self._task.step.graph.updates
+        return Model(as_now(self._model.module, live, changed))
 
     def state(self) -> dict[str, Array]:
         """What is learned or remembered beside the parameters, as it is stored."""

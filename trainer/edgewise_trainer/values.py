@@ -2,17 +2,44 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection, Iterable, Mapping
+
 import numpy as np
 
 from edgewise.errors import ConfigError, ShapeError
-from edgewise.ir.module import VariableInfo
+from edgewise.ir.module import Module, VariableInfo
 from edgewise.ir.op import Array
+from edgewise_trainer.names import AVERAGE
 
 
 def with_array(info: VariableInfo, array: Array) -> VariableInfo:
     """The variable with another array, stored as it is."""
     packing, logical = info.packing, info.logical
     return VariableInfo(info.key, info.type, info.role, array, logical, packing)
+
+
+def as_now(module: Module, live: Mapping[str, Array], keys: Collection[str]) -> Module:
+    """The module with what its variables among ``keys`` hold now."""
+    variables = dict(module.variables)
+    for key in variables.keys() & keys:
+        variables[key] = with_array(variables[key], live[key].copy())
+    return Module(module.functions, variables, module.metadata)
+
+
+def averages(live: Mapping[str, Array], keys: Iterable[str]) -> dict[str, Array]:
+    """Values with running averages in the place of those that have one.
+
+    Raises:
+        ConfigError: None has.
+    """
+    found = {
+        key: live[f"{key}/{AVERAGE}"] for key in keys if f"{key}/{AVERAGE}" in live
+    }
+    if not found:
+        raise ConfigError(
+            "averaged: the optimizer keeps none; want optimizers.Averaged around it"
+        )
+    return {**live, **found}
 
 
 def replaced(info: VariableInfo | None, key: str, value: Array) -> VariableInfo:
