@@ -50,6 +50,7 @@ _FAMILIES = {
     "scatter": "scatter_elements scatter_nd",
     "create": "fill arange dim_value",
     "recurrent": "gru lstm rnn",
+    "recurrent_grad": "gru_grad lstm_grad rnn_grad",
     "pack": "pack_panels pack_quads pack_taps",
     "byte_products": "byte_linear byte_conv byte_depthwise_conv",
     "quantize": "quantize dequantize",

@@ -186,6 +186,7 @@ from edgewise.ops.recurrent import (
     Lstm,
     Rnn,
 )
+from edgewise.ops.recurrent_grad import GruGrad, LstmGrad, RnnGrad
 from edgewise.ops.reduce import (
     ReduceL1,
     ReduceL2,
@@ -355,6 +356,7 @@ __all__ = [
     "GridSample",
     "GroupNorm",
     "Gru",
+    "GruGrad",
     "HardSigmoid",
     "HardSwish",
     "If",
@@ -374,6 +376,7 @@ __all__ = [
     "Loop",
     "Lrn",
     "Lstm",
+    "LstmGrad",
     "MatMul",
     "MatmulInteger",
     "MaxPool",
@@ -426,6 +429,7 @@ __all__ = [
     "Resize",
     "RmsNorm",
     "Rnn",
+    "RnnGrad",
     "RoiAlign",
     "Round",
     "ScaleShift",

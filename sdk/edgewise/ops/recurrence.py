@@ -126,7 +126,7 @@ class Recurrent(Op):
         hole = np.zeros((len(signs), 3 * self.hidden)) if peephole is None else peephole
         y = np.zeros((len(x), *zeros.shape))
         last = [np.zeros_like(zeros) for _ in states]
-        active = self._active(len(x), x.shape[1], lengths)
+        active = self.within(len(x), x.shape[1], lengths)
         with np.errstate(all="ignore"):
             for d, sign in enumerate(signs):
                 now, gates = [state[d] for state in start], self.functions(d)
@@ -141,7 +141,7 @@ class Recurrent(Op):
                     state[d] = value
             return (y.astype(x.dtype), *(state.astype(x.dtype) for state in last))
 
-    def _active(self, steps: int, batch: int, lengths: Array | None) -> Array:
+    def within(self, steps: int, batch: int, lengths: Array | None) -> Array:
         """Whether each step of each sequence lies within its length."""
         if lengths is None:
             return np.ones((steps, batch, 1), bool)
