@@ -245,3 +245,40 @@ def test_the_words_of_steps_and_pools_are_those_of_the_executor() -> None:
 
     assert native.POOL_WORDS == executor.POOL_WORDS
     assert native.STEP_WORDS == executor.STEP_WORDS
+
+
+def test_workers_keep_off_the_processor_of_the_caller() -> None:
+    body = """
+    allowed = os.sched_getaffinity(0)
+    with session(2) as several:
+        several(data)
+        (worker,) = workers()
+        kept = os.sched_getaffinity(worker.native_id)
+        assert kept <= allowed
+        assert len(kept) == len(allowed) - (2 <= len(allowed) <= 8)
+        for cpu in sorted(allowed):
+            os.sched_setaffinity(0, {cpu})
+            several(data)
+            kept = os.sched_getaffinity(worker.native_id)
+            assert (cpu in kept) == (not 2 <= len(allowed) <= 8)
+        os.sched_setaffinity(0, allowed)
+    many = len(allowed) + 1
+    with session(many) as crowd:
+        crowd(data)
+        for worker in workers():
+            assert os.sched_getaffinity(worker.native_id) == allowed
+    """
+    run_script(body)
+
+
+def test_a_sandbox_that_lets_nobody_move_a_thread_is_no_error() -> None:
+    body = """
+    def refuse(thread, cpus):
+        raise PermissionError(1, "Operation not permitted")
+    with session(1) as one:
+        wanted = one(data).tobytes()
+    os.sched_setaffinity = refuse
+    with session(2) as several:
+        assert several(data).tobytes() == wanted
+    """
+    run_script(body)

@@ -15,6 +15,7 @@ import weakref
 
 from edgewise.errors import InternalError
 from edgewise.runtime import topology
+from edgewise.runtime.apart import Apart
 from edgewise.runtime.executable import RunSteps
 from edgewise.runtime.memory import address, words
 from edgewise.runtime.native import (
@@ -36,16 +37,17 @@ IDLE_SPINS = 2000
 class _Crew:
     """The part of a pool that threads and finalizers may hold."""
 
-    __slots__ = ("address", "lock", "native", "threads", "words")
+    __slots__ = ("address", "apart", "cpus", "lock", "native", "threads", "words")
 
-    def __init__(self, native: Native) -> None:
-        self.native = native
+    def __init__(self, native: Native, cpus: tuple[int, ...]) -> None:
+        self.native, self.cpus = native, cpus
         self.renew()
 
     def renew(self) -> None:
         """Begin without threads: at first, and in a forked child, which has none."""
         self.lock = threading.Lock()
         self.threads: list[threading.Thread] = []
+        self.apart = Apart(self.cpus)
         self.words = words(POOL_WORDS)
         self.address = address(self.words)
         machine = os.uname().machine
@@ -82,8 +84,7 @@ class Pool:
     """
 
     def __init__(self, native: Native, cpus: tuple[int, ...]) -> None:
-        self._native, self._cpus = native, cpus
-        self._crew = _Crew(native)
+        self._native, self._crew = native, _Crew(native, cpus)
         weakref.finalize(self, self._crew.dismiss)
 
     def run(self, steps: int, first: int, last: int, threads: int) -> int:
@@ -95,6 +96,7 @@ class Pool:
             with crew.lock:
                 if len(crew.threads) < threads - 1:
                     self._hire(threads - 1)
+                crew.apart.keep(crew.threads)
                 return self._native.run(crew.address, steps, first, last, threads)
         return self._native.run(0, steps, first, last, 1)
 
@@ -107,7 +109,7 @@ class Pool:
         for worker in range(len(crew.threads) + 1, count + 1):
             thread = threading.Thread(
                 target=_live,
-                args=(crew, worker, self._cpus),
+                args=(crew, worker),
                 name=f"edgewise-{worker}",
                 daemon=True,
             )
@@ -128,9 +130,7 @@ def _log_refusal(worker: int, error: RuntimeError) -> None:
     logging.getLogger(__name__).warning("no thread for worker %d: %s", worker, error)
 
 
-def _live(crew: _Crew, worker: int, cpus: tuple[int, ...]) -> None:
-    if cpus:
-        os.sched_setaffinity(0, cpus)  # of this thread alone
+def _live(crew: _Crew, worker: int) -> None:
     crew.native.work(crew.address, worker)
 
 
@@ -168,7 +168,7 @@ def team(
         machine = topology.read()
         cpus = machine.select(cores)
         threads = threads or machine.threads(cpus)
-    # Only chosen cores are kept to: the system places threads better than we can.
+    # Only chosen cores are kept to: else the system places threads, but apart.
     pool, count = shared(native, () if cores == "auto" else cpus), threads
     return count, lambda steps, first, last: pool.run(steps, first, last, count)
 
