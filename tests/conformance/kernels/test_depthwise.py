@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -9,7 +10,7 @@ import pytest
 
 from edgewise.ir.op import Array
 from edgewise.kernels.catalog.base import OUT
-from edgewise.ops import DepthwiseConv
+from edgewise.ops import DepthwiseConv, DepthwiseInputGrad, DepthwiseWeightGrad
 
 EPS = 2.0**-24
 CHANNELS = (1, 7, 8, 15, 16, 17, 24, 33)
@@ -58,6 +59,26 @@ def test_every_window_over_every_tail(
     taps = f32(op.kernel[0] * op.kernel[1], channels, seed=1)
     scale, shift = f32(channels, seed=2), f32(channels, seed=3)
     agree(kernels, op, f32(2, 9, 17, channels), taps, scale, shift)
+
+
+@pytest.mark.parametrize("channels", CHANNELS)
+@pytest.mark.parametrize("window", WINDOWS, ids=str)
+def test_gradients_of_every_window_over_every_tail(
+    kernels: Any, window: dict[str, Any], channels: int
+) -> None:
+    taps = f32(math.prod(window["kernel"]), channels, seed=1)
+    x = f32(3, 9, 19, channels)
+    dy = f32(*np.shape(DepthwiseConv(**window).reference(x, taps)), seed=2)
+    gradients = (
+        (DepthwiseInputGrad(**window, sizes=(9, 19)), (dy, taps)),
+        (DepthwiseWeightGrad(**window), (x, dy)),
+    )
+    for op, inputs in gradients:
+        (whole,), (pieces,) = kernels.whole(op, inputs), kernels.pieces(op, inputs)
+        np.testing.assert_array_equal(whole, pieces)
+        want = op.reference(*inputs)
+        bound = EPS * 40 * max(np.abs(want).max(), 1.0)
+        np.testing.assert_allclose(whole, want, rtol=0, atol=bound)
 
 
 @pytest.mark.parametrize("width", [1, 2, 6, 7, 8, 13, 14, 15, 29])

@@ -7,7 +7,7 @@ rows in all, rows a task, channels a task, scratch.
 from __future__ import annotations
 
 from edgewise.kernels.native.abi import OK, helper, i64
-from edgewise.kernels.native.memory import load, load_part, store, store_part
+from edgewise.kernels.native.memory import load, load_part, prefetch, store, store_part
 from edgewise.kernels.native.pool import end_tap, first_tap
 from edgewise.kernels.native.vector import LANES, fma, splat
 from edgewise.kernels.native.walk import quotient
@@ -161,32 +161,90 @@ def _dot_part(x, x_step, dy, dy_step, count, lanes):
 
 
 @helper
+def _ask(args, dy, x, row, first):
+    """Ask for sixteen channels of the strip that follows: its dy, its new rows of x.
+
+    Pixels lie too far apart for the processor to see where this is going.
+    """
+    step = 4 * args[CHANNELS]
+    for i in range(first + STRIP, first + 2 * STRIP):
+        prefetch(dy + i * step)
+    across, below = args[STRIDE_X] * STRIP, args[KERNEL_Y] - 1
+    for r in range(max(below + 1 - args[STRIDE_Y], 0), below + 1):
+        start = (row + r * args[DILATION_Y]) * args[WIDTH] - args[LEFT]
+        start += (first + STRIP) * args[STRIDE_X]
+        for i in range(start, start + across):
+            prefetch(x + i * step)
+
+
+@helper
+def _dot_3(x, x_step, tap, dy, dy_step, count):
+    """The same for three neighbouring taps, which lie ``tap`` bytes apart."""
+    a, b, c = splat(0.0), splat(0.0), splat(0.0)
+    for i in range(count):
+        grad, at = load(dy + i * dy_step), x + i * x_step
+        a = fma(load(at), grad, a)
+        b = fma(load(at + tap), grad, b)
+        c = fma(load(at + 2 * tap), grad, c)
+    return a, b, c
+
+
+@helper
+def _add(target, value):
+    store(target, load(target) + value)
+
+
+@helper
+def _add_taps(args, inside, x, dy, sums, span, lanes):
+    """Add the products of some windows with every tap of a row that lies in it."""
+    entry, step = i64(inside), 4 * args[CHANNELS]
+    across = args[STRIDE_X] * step
+    for s in range(args[KERNEL_X]):
+        start = max(entry[2 * s], span[0])
+        count = min(entry[2 * s + 1], span[1]) - start
+        if count > 0:
+            here, grad = (
+                x + start * across + s * args[DILATION_X] * step,
+                dy + start * step,
+            )
+            total = sums + s * step
+            if lanes == LANES:
+                _add(total, _dot(here, across, grad, step, count))
+            else:
+                found = _dot_part(here, across, grad, step, count, lanes)
+                store_part(total, load_part(total, lanes) + found, lanes)
+
+
+@helper
 def _add_strip(args, inside, line, first, at, sums):
     """Add the products of a strip of dy to the ``sums`` of sixteen channels."""
     channel, lanes = at
     entry, step = i64(inside), 4 * args[CHANNELS]
     image, row = line // args[OUT_HEIGHT], line % args[OUT_HEIGHT]
-    y, last = row * args[STRIDE_Y] - args[TOP], first + STRIP
+    y, last = row * args[STRIDE_Y] - args[TOP], min(first + STRIP, args[OUT_WIDTH])
     below = first_tap(y, args[DILATION_Y])
     above = end_tap(y, args[DILATION_Y], args[KERNEL_Y], args[HEIGHT])
     dy = args[SECOND] + 4 * channel + line * args[OUT_WIDTH] * step
+    base = args[FIRST] + 4 * channel
+    _ask(args, dy, base, image * args[HEIGHT] + y, first)
+    low = high = last  # what lies between has all three taps
+    if args[KERNEL_X] == 3 and lanes == LANES:
+        low = max(entry[0], entry[2], entry[4], first)
+        high = max(min(entry[1], entry[3], entry[5], last), low)
+    across, tap = args[STRIDE_X] * step, args[DILATION_X] * step
     for r in range(below, above):
         place = (image * args[HEIGHT] + y + r * args[DILATION_Y]) * args[WIDTH]
-        x = args[FIRST] + 4 * channel + (place - args[LEFT]) * step
-        for s in range(args[KERNEL_X]):
-            start = max(entry[2 * s], first)
-            count = min(entry[2 * s + 1], last) - start
-            if count > 0:
-                here = x + (start * args[STRIDE_X] + s * args[DILATION_X]) * step
-                grad = dy + start * step
-                total = sums + (r * args[KERNEL_X] + s) * step
-                across = args[STRIDE_X] * step
-                if lanes == LANES:
-                    found = _dot(here, across, grad, step, count)
-                    store(total, load(total) + found)
-                else:
-                    found = _dot_part(here, across, grad, step, count, lanes)
-                    store_part(total, load_part(total, lanes) + found, lanes)
+        x, target = base + (place - args[LEFT]) * step, sums + r * args[KERNEL_X] * step
+        if low < high:
+            here, grad = x + low * across, dy + low * step
+            a, b, c = _dot_3(here, across, tap, grad, step, high - low)
+            _add(target, a)
+            _add(target + step, b)
+            _add(target + 2 * step, c)
+        if low > first:
+            _add_taps(args, inside, x, dy, target, (first, min(low, last)), lanes)
+        if high < last:
+            _add_taps(args, inside, x, dy, target, (max(high, first), last), lanes)
 
 
 def depthwise_weight_grad_f32(args, begin, end, worker):
