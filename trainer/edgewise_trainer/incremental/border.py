@@ -50,18 +50,6 @@ class Border:
         """Data with inputs by name, or with features."""
         return TaskData(data, self._prepared, self._target)
 
-    def classes(self, task: TaskData) -> set[int]:
-        """Classes among the targets; of a loss of other targets none.
-
-        Targets below 0 are those that do not count.
-        """
-        if not isinstance(self._loss, CrossEntropy):
-            return set()
-        found: set[int] = set()
-        for target in task.targets():
-            found |= set(np.unique(target[target >= 0]).tolist())
-        return found
-
     def measured(self, known: Knowledge, task: TaskData) -> dict[str, float]:
         """Loss over a task, and accuracy among the classes seen."""
         batches = task.batches(AT_ONCE, None)

@@ -80,12 +80,21 @@ class Course:
         memory: ReplayMemory,
         number: int,
     ) -> Mixed:
-        """The batches of task ``number``, with the past as methods want it."""
+        """The batches of a task, with the past as methods want it.
+
+        Args:
+            before: What was known before it.
+            task: The task.
+            size: New examples of a batch.
+            memory: Examples of the past.
+            number: Of the task.
+        """
         replay, record = self.methods.replay, None
         if self.methods.lwf is not None and before.seen:
             record = Recorder(before.learning, before.seen, self.threads)
         old = None if replay is None else memory
-        share = 1.0 if replay is None else replay.share
+        kinds = len(memory.classes), len(task.classes())
+        share = 1.0 if replay is None else replay.shares(*kinds)
         return Mixed(task, size, old, share, record, (self.seed, number))
 
     def past(self, learned: Knowledge, task: TaskData, number: int) -> Past:

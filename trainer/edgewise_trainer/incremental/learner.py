@@ -105,7 +105,7 @@ class IncrementalLearner:
             self._kept = self._border.named(keep[0]), np.asarray(keep[1])
         self._keep = None if self._kept is None else self._border.task(self._kept)
         self._tasks, self.drift = 0, DriftDetector()
-        kept = set() if self._keep is None else self._border.classes(self._keep)
+        kept = frozenset() if self._keep is None else self._keep.classes()
         self._now = begun.with_classes(kept | set(self._memory.classes))
 
     def learn(
@@ -134,7 +134,7 @@ class IncrementalLearner:
         task = self._border.task(data)
         held_out = task if test is None else self._border.task(test)
         now = self._current()
-        start = now.with_classes(self._border.classes(task))
+        start = now.with_classes(task.classes())
         measured = self._keep or held_out
         before = self._border.measured(now if self._keep else start, measured)
         if self._keep:
@@ -161,7 +161,7 @@ class IncrementalLearner:
         """
         task = self._border.task(data)
         self._tasks += 1
-        self._settle(self._current().with_classes(self._border.classes(task)), task)
+        self._settle(self._current().with_classes(task.classes()), task)
 
     def evaluate(self, data: Data) -> dict[str, float]:
         """Mean loss over data, and accuracy among the classes seen so far."""

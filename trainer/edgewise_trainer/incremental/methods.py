@@ -12,6 +12,8 @@ from edgewise_trainer.losses import CrossEntropy, Loss
 from edgewise_trainer.selection import lora_rank
 from edgewise_trainer.task import Trainable
 
+MOST = 4.0  # replayed examples for each new one, where nobody asks for more
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Replay:
@@ -20,18 +22,25 @@ class Replay:
     Attributes:
         policy: Which stay when the memory is full: ``"balanced"``, classes alike; or
             ``"reservoir"``, each with the same chance.
-        share: Old examples for each new one.
+        share: Old examples for each new one; None: as many as make old and new classes
+            alike, from 1 to ``MOST``.  With fewer a new class is seen everywhere.
     """
 
     policy: str = "balanced"
-    share: float = 1.0
+    share: float | None = None
 
     def __post_init__(self) -> None:
         if self.policy not in POLICIES:
             raise ConfigError(
                 f"policy={self.policy!r}: want one of {', '.join(POLICIES)}"
             )
-        _want_positive("share", self.share)
+        if self.share is not None:
+            _want_positive("share", self.share)
+
+    def shares(self, old: int, new: int) -> float:
+        """Old examples for each new one, for these numbers of classes."""
+        alike = old / new if new else 1.0
+        return self.share or min(max(alike, 1.0), MOST)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -62,7 +71,7 @@ class Lwf:
     """
 
     temperature: float = 2.0
-    weight: float = 1.0
+    weight: float = 0.5
 
     def __post_init__(self) -> None:
         _want_positive("temperature", self.temperature)

@@ -37,11 +37,21 @@ class TaskData:
                 "(inputs, targets), or batches that can be passed over again"
             )
         self._data, self._named, self._dtype = data, named, dtype
+        self._classes: frozenset[int] | None = None
 
-    def targets(self) -> Iterator[Array]:
-        """Those of one pass."""
-        for _, target in batches(self._data, ANY_SIZE, None):
-            yield as_target(target, self._dtype)
+    def classes(self) -> frozenset[int]:
+        """Classes among the targets; none where those are no whole numbers.
+
+        Targets below 0 are those that do not count.
+        """
+        if self._classes is None:
+            found: set[int] = set()
+            for _, target in batches(self._data, ANY_SIZE, None):
+                array = as_target(target, self._dtype)
+                if array.dtype.kind in "iu":
+                    found |= set(np.unique(array[array >= 0]).tolist())
+            self._classes = frozenset(found)
+        return self._classes
 
     def batches(
         self, size: int, order: np.random.Generator | None
