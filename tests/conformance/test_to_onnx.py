@@ -29,7 +29,7 @@ REFUSED = {
     *("depthwise_input_grad", "depthwise_weight_grad"),
     *("max_pool_grad", "average_pool_grad", "batch_statistics"),
     *("batch_norm_train", "batch_norm_train_grad", "sgd_update", "adam_update"),
-    *("gru_grad", "lstm_grad", "rnn_grad"),
+    *("gru_grad", "lstm_grad", "rnn_grad", "resize_grad", "cumprod_grad", "det_grad"),
     *("pack_quads", "byte_linear", "byte_conv", "byte_depthwise_conv"),
     "bottleneck",  # which plans alone make
     *("cumprod", "bit_cast", "permute", "trees", "look_up", "one_of", "count_ngrams"),

@@ -11,10 +11,13 @@ from edgewise.ir.graph import Graph, Value, constant, input_value
 from edgewise.ops import (
     Add,
     Cast,
+    Expect,
     Greater,
+    If,
     Mul,
     ReduceSum,
     Relu,
+    Resize,
     Round,
     TopK,
     Where,
@@ -92,3 +95,33 @@ def test_choosing_by_a_truth_is_none() -> None:
     loss = total(Where()(Greater()(x, zero), x, Mul()(x, constant(np.float32(0.5)))))
     (found,) = run(gradient(loss, x), x=[1, -2, 3])
     np.testing.assert_array_equal(found, [1, 0.5, 1])
+
+
+def test_what_is_taken_for_granted_passes_gradients_on() -> None:
+    x = input_value("x", X)
+    sure = constant(np.asarray(True))
+    loss = total(Mul()(Expect(True, "/if")(x, sure), constant(np.float32(3))))
+    (found,) = run(gradient(loss, x), x=[1, -2, 3])
+    np.testing.assert_array_equal(found, [3, 3, 3])
+
+
+def test_control_flow_is_named_before_anything_runs() -> None:
+    x = input_value("x", X)
+    branch = If.giving((X,), then_branch="a", else_branch="b")
+    loss = total(branch(constant(np.asarray(True)), x, label="/choice"))
+    with pytest.raises(TrainabilityError, match="If '/choice' has no gradient"):
+        backward({loss: ONE}, [x])
+
+
+def test_control_flow_beside_the_way_back_does_not_matter() -> None:
+    x, aside = input_value("x", X), input_value("aside", X)
+    branch = If.giving((X,), then_branch="a", else_branch="b")
+    loss = total(Mul()(x, branch(constant(np.asarray(True)), aside)))
+    assert backward({loss: ONE}, [x]).keys() == {x}
+
+
+def test_scales_of_a_resize_are_not_trained() -> None:
+    x, scales = input_value("x", X), input_value("scales", TensorType(DType.F32, (1,)))
+    loss = total(Resize((6,), "linear")(x, scales, label="/up"))
+    with pytest.raises(TrainabilityError, match=r"Resize '/up' .* its scales"):
+        backward({loss: ONE}, [x, scales])

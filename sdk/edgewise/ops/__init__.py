@@ -51,6 +51,8 @@ _FAMILIES = {
     "create": "fill arange dim_value",
     "recurrent": "gru lstm rnn",
     "recurrent_grad": "gru_grad lstm_grad rnn_grad",
+    "resize_grad": "resize_grad",
+    "rest_grad": "cumprod_grad det_grad",
     "pack": "pack_panels pack_quads pack_taps",
     "byte_products": "byte_linear byte_conv byte_depthwise_conv",
     "quantize": "quantize dequantize",

@@ -206,6 +206,8 @@ from edgewise.ops.region import (
 from edgewise.ops.resize import (
     Resize,
 )
+from edgewise.ops.resize_grad import ResizeGrad
+from edgewise.ops.rest_grad import CumprodGrad, DetGrad
 from edgewise.ops.scatter import (
     ScatterElements,
     ScatterNd,
@@ -327,6 +329,7 @@ __all__ = [
     "Cosh",
     "CountNgrams",
     "Cumprod",
+    "CumprodGrad",
     "Cumsum",
     "DeformConv",
     "DepthwiseConv",
@@ -334,6 +337,7 @@ __all__ = [
     "DepthwiseWeightGrad",
     "Dequantize",
     "Det",
+    "DetGrad",
     "Dft",
     "DimValue",
     "Div",
@@ -427,6 +431,7 @@ __all__ = [
     "Requantize",
     "Reshape",
     "Resize",
+    "ResizeGrad",
     "RmsNorm",
     "Rnn",
     "RnnGrad",

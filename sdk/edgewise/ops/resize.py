@@ -76,7 +76,7 @@ class Resize(Op, name="resize"):
     def reference(
         self, x: Array, scales: Array | None = None, roi: Array | None = None
     ) -> Array:
-        forms = tuple(self._axes(x.shape, scales, roi))
+        forms = tuple(self.axes(x.shape, scales, roi))
         if 0 in self.sizes:
             return np.empty(integers(self, self.sizes), x.dtype)
         y = x
@@ -88,7 +88,7 @@ class Resize(Op, name="resize"):
             y = np.clip(np.rint(y), info.min, info.max)
         return y.astype(x.dtype)
 
-    def _axes(
+    def axes(
         self, shape: tuple[int, ...], scales: Array | None, roi: Array | None
     ) -> Iterator[Axis]:
         """How each axis is resized, once what only a run knows makes sense."""

@@ -12,6 +12,7 @@ from edgewise.ops import (
     Log,
     Maximum,
     Minimum,
+    Mod,
     Mul,
     Neg,
     Pow,
@@ -86,3 +87,11 @@ def _shared(at: Adjoint, first: Value, second: Value) -> Gradients:
 def _summed(at: Adjoint, a: Value, b: Value) -> Gradients:
     first = sum_to(a, at.input(0)) if at.wanted[0] else None
     return first, sum_to(b, at.input(1)) if at.wanted[1] else None
+
+
+@gradient(Mod)
+def mod(at: Adjoint) -> Gradients:
+    """To a as it is; to b as often as it was taken off, which jumps now and then."""
+    a, b = at.input(0), at.input(1)
+    times = Div()(Sub()(a, at.y), b)
+    return _summed(at, at.dy, Neg()(Mul()(at.dy, times)))

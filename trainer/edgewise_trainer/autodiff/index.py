@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from edgewise.dims import Shape
-from edgewise.ir.graph import Value
+from edgewise.ir.graph import Value, constant
 from edgewise.ops import (
     Arange,
     Cast,
@@ -12,9 +14,13 @@ from edgewise.ops import (
     Gather,
     GatherElements,
     GatherNd,
+    Mul,
+    OneHot,
+    ReduceSum,
     Reshape,
     ScatterElements,
     ScatterNd,
+    Sub,
     Transpose,
     Triangle,
 )
@@ -65,6 +71,19 @@ def _along(axis: int, shape: Shape, like: Value) -> Value:
     if like.type.dtype is not places.type.dtype:
         places = Cast(like.type.dtype.value)(places)
     return Expand(shape)(places)
+
+
+@gradient(OneHot)
+def one_hot(at: Adjoint) -> Gradients:
+    """To the two values: the sums over what is cold, and over what is hot."""
+    dtype = at.dy.type.dtype.numpy
+    truth = at.op(at.input(0), constant(np.asarray([0, 1], dtype)))
+    axes = tuple(range(at.dy.type.rank))
+    total, hot = (
+        Reshape((1,))(ReduceSum(axes, keepdims=False)(part))
+        for part in (at.dy, Mul()(at.dy, truth))
+    )
+    return None, Concat(0)(Sub()(total, hot), hot)
 
 
 @gradient(Triangle)
