@@ -374,3 +374,10 @@ def test_what_a_model_knows_already_is_remembered() -> None:
         kept.append(two.evaluate(everything)["accuracy"])
     assert kept[1] > kept[0] + 0.1
     assert kept[2] > kept[0]
+
+
+def test_a_hinge_has_classes_as_well() -> None:
+    one = taught(learner("replay", loss="hinge"), *TASKS)
+    assert one.classes == tuple(range(CLASSES))
+    assert one.evaluate(examples(*range(CLASSES), seed=2))["accuracy"] > 0.85
+    assert not one.watch(*examples(0))

@@ -17,7 +17,7 @@ from edgewise_trainer.evaluation import evaluated
 from edgewise_trainer.incremental.cut import halves
 from edgewise_trainer.incremental.knowledge import Knowledge
 from edgewise_trainer.incremental.stream import Examples, TaskData
-from edgewise_trainer.losses import CrossEntropy, Loss, target_type
+from edgewise_trainer.losses import Loss, picks_classes, target_type
 from edgewise_trainer.names import INFER
 
 AT_ONCE = 256  # examples that are only looked at
@@ -68,7 +68,7 @@ class Border:
         Raises:
             ConfigError: There is no target, and the output is not of classes.
         """
-        if not isinstance(self._loss, CrossEntropy):
+        if not picks_classes(self._loss):
             if target is None:
                 raise ConfigError(f"watch: {self._loss} wants targets")
             task = self.task([(inputs, target)])

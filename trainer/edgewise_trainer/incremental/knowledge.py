@@ -11,7 +11,7 @@ from edgewise.model import Model
 from edgewise_trainer.incremental.classes import class_count, grown, growth, masked
 from edgewise_trainer.incremental.cut import halves
 from edgewise_trainer.incremental.ewc import Past
-from edgewise_trainer.losses import CrossEntropy, Loss
+from edgewise_trainer.losses import Loss, picks_classes
 
 ALL = "all"
 
@@ -76,7 +76,7 @@ def beginning(
 
     Args:
         model: What it begins with.
-        loss: Of its first output; no other than cross entropy has classes.
+        loss: Of its first output: it tells whether that is of classes.
         known: Classes that it knows, or ``"all"``.
         cut: A tensor, or ``"last:K"``; None: all of it may learn.
 
@@ -84,7 +84,7 @@ def beginning(
         ConfigError: The output is not of classes, or ``known`` is something else.
     """
     nothing = Past({}, {})
-    if not isinstance(loss, CrossEntropy):
+    if not picks_classes(loss):
         return Knowledge(model, None, nothing, cut)
     count = class_count(model)
     if isinstance(known, str):
