@@ -2,30 +2,37 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import numpy as np
 
+from edgewise.errors import ShapeError
 from edgewise.ir.op import Array
 from edgewise.model import Model
 from edgewise.runtime.config import SessionConfig
 from edgewise.runtime.memory import MemoryReport
 from edgewise.runtime.session import Session
+from edgewise.runtime.workspace import threads_of
 from edgewise_trainer.data import as_target
-from edgewise_trainer.names import LOSS, RATE, STEP, TARGET, TRAIN_STEP
-from edgewise_trainer.prediction import Prediction, predicted, shapes_of
-from edgewise_trainer.task import Step, step_module
+from edgewise_trainer.names import APPLY, LOSS, RATE, STEP, TARGET, WEIGHT
+from edgewise_trainer.prediction import Prediction, predicted
+from edgewise_trainer.task import WHOLE, Setting, Step, Way
+from edgewise_trainer.ways import work_of
+
+Feed = Mapping[str, Any]
 
 
 class Engine:
-    """Runs a training step, a whole batch at once.
+    """Runs training steps.
 
     Args:
         model: The model; where its parameters begin.
         step: Its training step.
         states: What the step remembers; as at first where one is missing.
         config: How to run it.
+        way: In which parts.
+        batch: Examples of a batch, for which the way is made.
     """
 
     def __init__(
@@ -34,12 +41,20 @@ class Engine:
         step: Step,
         states: Mapping[str, Array],
         config: SessionConfig,
+        way: Way = WHOLE,
+        batch: int = 1,
     ) -> None:
-        self._module = step_module(model.module, step, states)
-        self._mapped = model.path is not None
-        self._session = Session(Model(self._module), config, function=TRAIN_STEP)
+        self.way, self._mapped = way, model.path is not None
+        self._work = work_of(step, way, batch)
+        self._module = self._work.module(model.module, step.states, states)
+        first, *others = self._work.functions
+        module = Model(self._module)
+        self._session = Session(module, config, function=first, also=others)
         kinds = {info.name: info.dtype for info in self._session.inputs}
         self._target = kinds[TARGET].numpy
+        updates = self._work.functions[first].updates.keys()
+        # Statistics of batches are all that a part assigns beside its gradients.
+        self._follows = len(updates) > len(self._work.sums)
 
     @property
     def variables(self) -> Mapping[str, Array]:
@@ -47,26 +62,94 @@ class Engine:
         return self._session.variables
 
     @property
+    def notes(self) -> tuple[str, ...]:
+        """What is done to keep to a budget, as sentences."""
+        notes = []
+        if self.way.examples is not None:
+            text = f"in parts of {self.way.examples} examples: gradients are added up"
+            if self._follows:
+                text += ", batch norms see one part each"
+            notes.append(text)
+        if self.way.segments > 1:
+            notes.append(f"in {self.way.segments} segments: activations are made again")
+        return tuple(notes)
+
+    @property
     def memory(self) -> MemoryReport:
         """What steps take, of the largest batch so far."""
         return self._session.memory
 
-    def run(
-        self, feed: Mapping[str, Any], target: object, rate: float, number: int
-    ) -> float:
+    def run(self, feed: Feed, target: object, rate: float, number: int) -> float:
         """Do the step of a number, from 1 on; the loss before it."""
-        found = self._session.run(
-            {
-                **feed,
-                TARGET: as_target(target, self._target),
-                RATE: np.asarray(rate, np.float32),
-                STEP: np.asarray(number, np.float64),
+        whole = {**feed, TARGET: as_target(target, self._target)}
+        clock = {
+            RATE: np.asarray(rate, np.float32),
+            STEP: np.asarray(number, np.float64),
+        }
+        if self.way.examples is None:
+            return float(self._session.run({**whole, **clock})[LOSS])
+        return self._gradually(whole, clock, self.way.examples)
+
+    def _gradually(self, whole: Feed, clock: Feed, most: int) -> float:
+        """Add up the gradients of parts, in order, and spend them."""
+        for info in self._work.sums:
+            self.variables[info.key].fill(0)
+        total = count = 0.0
+        for part in self._parts(whole, most):
+            found = self._session.run(part)
+            weight = float(found[WEIGHT])
+            total += float(found[LOSS]) * weight if weight else 0.0
+            count += weight
+        spent = {WEIGHT: np.asarray(count, np.float32), **clock}
+        self._session.run(spent, function=APPLY)
+        return total / count if count else float("nan")
+
+    def _parts(self, whole: Feed, most: int) -> Iterator[Feed]:
+        """Parts of about equal size, of ``most`` examples at most."""
+        size, batched = len(whole[TARGET]), self._work.batched
+        for name in batched & whole.keys():
+            if len(whole[name]) != size:
+                got = len(whole[name])
+                raise ShapeError(f"{name}: got {got} examples; want {size} targets")
+        number = max(-(-size // most), 1)
+        for index in range(number):
+            low, high = (size * j // number for j in (index, index + 1))
+            yield {
+                name: array[low:high] if name in batched else array
+                for name, array in whole.items()
             }
-        )
-        return float(found[LOSS])
 
     def predict(self, batch: int) -> Prediction | None:
         """What a step of that many examples takes; it is planned for that."""
-        graph = self._module.functions[TRAIN_STEP]
-        plan = self._session.plan(shapes_of(graph, batch))
-        return predicted(plan, self._module, self._session.threads, mapped=self._mapped)
+        examples = min(batch, self.way.examples or batch)
+        plans = [
+            self._session.plan(shapes, function=name)
+            for name, shapes in self._work.shapes(examples).items()
+        ]
+        made = [plan for plan in plans if plan is not None]
+        if len(made) < len(plans):
+            return None
+        threads = self._session.threads
+        found = predicted(made, self._module, threads, mapped=self._mapped)
+        return found._replace(seconds=found.seconds * -(-batch // examples))
+
+
+def engine_for(
+    model: Model,
+    step: Step,
+    states: Mapping[str, Array],
+    config: SessionConfig,
+    setting: Setting,
+    batch: int,
+) -> Engine:
+    """What carries out steps within the memory that a setting allows.
+
+    Raises:
+        ConfigError: No way of doing a step keeps to it.
+    """
+    way, budget = setting.way, setting.memory_budget
+    if way is None and budget is not None:
+        from edgewise_trainer.budget import Case, way_within  # noqa: PLC0415 - rare
+
+        way = way_within(Case(model, step, batch, threads_of(config)), budget)
+    return Engine(model, step, states, config, way or WHOLE, batch)

@@ -7,10 +7,9 @@ from edgewise.ir.module import Module
 from edgewise.model import Model
 from edgewise.runtime.config import SessionConfig
 from edgewise_trainer import losses
-from edgewise_trainer.engine import Engine
+from edgewise_trainer.engine import Engine, engine_for
 from edgewise_trainer.losses import Loss
 from edgewise_trainer.optimizers import SGD
-from edgewise_trainer.prediction import Prediction
 from edgewise_trainer.report import TrainabilityReport
 from edgewise_trainer.task import Setting, Trainable
 from edgewise_trainer.update import Optimizer
@@ -23,6 +22,7 @@ def explained(
     loss: str | Loss = "cross_entropy",
     optimizer: Optimizer | None = None,
     batch_size: int | None = None,
+    memory_budget: int | str | None = None,
     threads: int | None = None,
 ) -> TrainabilityReport:
     """The report of a trainer that need not be made, nor possible.
@@ -35,17 +35,20 @@ def explained(
     from edgewise_trainer.reporting import report  # noqa: PLC0415
 
     goal, wanted = aim(model.module, trainable, seed=0), losses.found(loss)
-    batch = batch_size or 1
+    optimizer, batch = optimizer or SGD(1e-2), batch_size or 1
+    setting = Setting(wanted, optimizer, trainable, None, 0)
+    setting = setting.with_room(batch_size, memory_budget)
+    config = SessionConfig(threads=threads)
     try:
-        step = step_of(goal, wanted, optimizer or SGD(1e-2))
-    except TrainabilityError as error:
+        step = step_of(goal, wanted, optimizer)
+        engine = engine_for(model, step, {}, config, setting, batch)
+    except (TrainabilityError, ConfigError) as error:
         return report(goal, wanted, batch, None, problem=str(error))
-    engine = Engine(model, step, {}, SessionConfig(threads=threads))
-    return report(goal, wanted, batch, engine.predict(batch))
+    return report(goal, wanted, batch, engine.predict(batch), notes=engine.notes)
 
 
 def described(
-    module: Module, setting: Setting, batch: int, prediction: Prediction | None
+    module: Module, setting: Setting, batch: int, engine: Engine
 ) -> TrainabilityReport:
     """The report of a trainer.
 
@@ -60,4 +63,4 @@ def described(
             "the step was saved with a loss of your own: give the loss for a report"
         )
     goal = aim(module, setting.trainable, setting.seed)
-    return report(goal, setting.loss, batch, prediction)
+    return report(goal, setting.loss, batch, engine.predict(batch), notes=engine.notes)

@@ -1,4 +1,4 @@
-"""A part of a module that runs on its own: one function and what it reads."""
+"""A part of a module that runs on its own: functions and what they read."""
 
 from __future__ import annotations
 
@@ -13,24 +13,22 @@ from edgewise_trainer.names import PREPARE
 
 def part(
     module: Module,
-    name: str,
-    graph: Graph,
+    functions: Mapping[str, Graph],
     states: Iterable[VariableInfo] = (),
     values: Mapping[str, Array] | None = None,
 ) -> Module:
-    """A module that holds a function, and of what is derived only that which it reads.
+    """A module of some functions, and of what is derived only that which they read.
 
     Args:
-        module: What the function belongs to; its other functions are left out, unless
-            this one runs them.
-        name: Name of the function.
-        graph: The function.
-        states: Variables of its own.
+        module: What the functions belong to; its own are left out, unless these run
+            them.
+        functions: The functions, by name.
+        states: Variables of their own.
         values: What those hold; what they begin with where one is missing.
     """
-    functions = dict(module.functions) | {name: graph}
-    functions = {key: functions[key] for key in reachable(functions, [name])}
-    read = set[str]().union(*map(_read, functions.values()))
+    found = dict(module.functions) | dict(functions)
+    found = {key: found[key] for key in reachable(found, functions)}
+    read = set[str]().union(*map(_read, found.values()))
     variables = {key: info for key, info in module.variables.items() if key in read}
     for info in states:
         array = (values or {}).get(info.key, info.initial)
@@ -39,10 +37,10 @@ def part(
     derived = prepare.updates if prepare is not None else {}
     kept = {key: value for key, value in derived.items() if key in read}
     if kept:
-        functions[PREPARE] = Graph((), (), (), kept)
-        behind = _read(functions[PREPARE])
+        found[PREPARE] = Graph((), (), (), kept)
+        behind = _read(found[PREPARE])
         variables |= {key: module.variables[key] for key in behind}
-    return Module(functions, variables, module.metadata)
+    return Module(found, variables, module.metadata)
 
 
 def _read(graph: Graph) -> set[str]:

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import struct
 import time
+from collections.abc import Sequence
 from typing import NamedTuple
 
-from edgewise.ir.binders import type_symbols
-from edgewise.ir.graph import Graph, Input
 from edgewise.ir.module import Module
 from edgewise.plan.plan import Plan
 from edgewise.plan.storage import Place
@@ -16,7 +15,6 @@ from edgewise.runtime.native import STEP_WORDS
 from edgewise.runtime.variables import constant_bytes
 from edgewise.types import TensorType
 
-Shapes = dict[str, tuple[int, ...]]
 # Of Python: a process that plans its first graph, and each node (MobileNetV2's steps of
 # 94 to 3203 nodes, measured).
 BASE, NODE = 6 << 20, 6 << 10
@@ -40,43 +38,25 @@ class Prediction(NamedTuple):
     seconds: float
 
 
-def shapes_of(graph: Graph, batch: int) -> Shapes:
-    """Shapes of all inputs for a batch; sizes that are open besides are 1."""
-    types = {
-        value.op.key: value.kind
-        for value in graph.inputs
-        if isinstance(value.op, Input) and isinstance(value.kind, TensorType)
-    }
-    sizes = dict.fromkeys(type_symbols(tuple(types.values())), 1)
-    for type_ in types.values():
-        first = type_.with_shape(type_.shape[:1])
-        sizes |= dict.fromkeys(type_symbols((first,)), batch)
-    return {key: type_.bind(sizes).dims for key, type_ in types.items()}
-
-
-def peak_bytes(plan: Plan, module: Module, *, mapped: bool) -> int:
-    """Bytes by which a process grows that runs the plan.
+def peak_bytes(plans: Sequence[Plan], module: Module, *, mapped: bool) -> int:
+    """Bytes by which a process grows that runs plans, one at a time, in one arena.
 
     Args:
-        plan: The plan of a step.
+        plans: Those of a step.
         module: What holds the step.
         mapped: Whether its arrays lie in a file, of which pages become part of the
             process as they are read.
     """
     assigned = {key for graph in module.functions.values() for key in graph.updates}
     infos = module.variables
-    owned = sum(infos[key].type.bytes for key in assigned)
-    source = sum(i.initial.nbytes for i in infos.values() if i.initial is not None)
-    source += sum(map(constant_bytes, module.functions.values()))
-    prepared = sum(recipe.how.size for recipe in plan.prepared)
-    outputs = sum(
-        buffer.size
-        for buffer in plan.storage.buffers
-        if buffer.base.place is Place.OUTPUT
-    )
-    python = BASE + NODE * len(plan.ops) + REFERENCE_COPIES * _largest_reference(plan)
-    held = owned + (source if mapped else 0) + prepared + outputs
-    return plan.layout.size + held + python
+    held = sum(infos[key].type.bytes for key in assigned)
+    if mapped:
+        read = [i.initial.nbytes for i in infos.values() if i.initial is not None]
+        held += sum(read) + sum(map(constant_bytes, module.functions.values()))
+    recipes = {recipe for plan in plans for recipe in plan.prepared}
+    held += sum(recipe.how.size for recipe in recipes)
+    run = max(plan.layout.size + _beside(plan) for plan in plans)
+    return BASE + NODE * sum(len(plan.ops) for plan in plans) + held + run
 
 
 def seconds(plan: Plan, threads: int) -> float:
@@ -87,7 +67,8 @@ def seconds(plan: Plan, threads: int) -> float:
         types = [plan.types[n] if n >= 0 else None for n in plan.flat.reads[index]]
         made = [plan.types[n] for n in plan.flat.writes[index]]
         tensors = [t for t in (*types, *made) if isinstance(t, TensorType)]
-        if op.view or op.bodies() or len(tensors) < len(made):
+        # What has become part of another op reads nothing.
+        if op.view or op.bodies() or not types or len(tensors) < len(made):
             continue
         cost = op.cost(
             tuple(t if isinstance(t, TensorType) else None for t in types),
@@ -116,12 +97,21 @@ def multiply_adds_a_second() -> float:
 
 
 def predicted(
-    plan: Plan | None, module: Module, threads: int, *, mapped: bool
-) -> Prediction | None:
-    """Memory and time of a plan; ``None`` where only a run knows its sizes."""
-    if plan is None:
-        return None
-    return Prediction(peak_bytes(plan, module, mapped=mapped), seconds(plan, threads))
+    plans: Sequence[Plan], module: Module, threads: int, *, mapped: bool
+) -> Prediction:
+    """Memory and time of plans that run one after the other."""
+    total = sum(seconds(plan, threads) for plan in plans)
+    return Prediction(peak_bytes(plans, module, mapped=mapped), total)
+
+
+def _beside(plan: Plan) -> int:
+    """Bytes of a run outside its arena: outputs, and what references compute with."""
+    outputs = sum(
+        buffer.size
+        for buffer in plan.storage.buffers
+        if buffer.base.place is Place.OUTPUT
+    )
+    return outputs + REFERENCE_COPIES * _largest_reference(plan)
 
 
 def _largest_reference(plan: Plan) -> int:

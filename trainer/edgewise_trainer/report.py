@@ -67,4 +67,4 @@ def _kinds(ops: Mapping[str, str]) -> list[tuple[str, str, str]]:
 
 
 def _duration(seconds: float) -> str:
-    return f"{seconds:.2f} s" if seconds >= 1 else f"{seconds * 1e3:.2g} ms"
+    return f"{seconds:.2f} s" if seconds >= 1 else f"{seconds * 1e3:.3g} ms"

@@ -50,7 +50,7 @@ def gradients(
     """
     wanted = _known(model.module, wrt)
     graph = _graph(model.module, of, wanted)
-    module = part(model.module, GRADIENTS, graph)
+    module = part(model.module, {GRADIENTS: graph})
     config = SessionConfig(threads=threads)
     with Session(Model(module), config, function=GRADIENTS) as session:
         found = session.run(inputs)

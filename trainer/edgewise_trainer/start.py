@@ -11,10 +11,11 @@ from edgewise.ir.graph import Graph
 from edgewise.ir.module import Module
 from edgewise.ir.op import Array
 from edgewise.model import Model
-from edgewise_trainer import checkpoint
+from edgewise_trainer import checkpoint, losses
 from edgewise_trainer.lora import Adapter
 from edgewise_trainer.names import EVALUATE, TRAIN_STEP
-from edgewise_trainer.task import Setting, Step, Task
+from edgewise_trainer.optimizers import SGD, Optimizer
+from edgewise_trainer.task import Setting, Step, Task, Trainable, Way
 
 TASK = "task"
 
@@ -66,7 +67,33 @@ def save(path: str | os.PathLike[str], start: Start) -> None:
     checkpoint.save(path, Model(module), start.state, facts)
 
 
-def start_of(model: Model) -> Start | None:
+def start_of(
+    model: Model,
+    loss: str | losses.Loss | None,
+    optimizer: Optimizer | None,
+    trainable: Trainable | None,
+    seed: int,
+) -> Start:
+    """What one wrote into the model, unless something else is asked for.
+
+    Raises:
+        CheckpointError: What was written is damaged, or too new.
+        ConfigError: There is no such loss.
+    """
+    found = written(model)
+    if found is not None and (loss, optimizer, trainable) == (None, None, None):
+        return found
+    setting = Setting(
+        losses.found("cross_entropy" if loss is None else loss),
+        SGD(1e-2) if optimizer is None else optimizer,
+        "all" if trainable is None else trainable,
+        None,
+        seed,
+    )
+    return Start(model if found is None else found.model, setting)
+
+
+def written(model: Model) -> Start | None:
     """What a trainer wrote into a model, if any did.
 
     Raises:
@@ -93,6 +120,8 @@ def start_of(model: Model) -> Start | None:
 
 def _setting(facts: Mapping[str, Any]) -> Setting:
     setting = Setting(**{name: facts[name] for name in Setting._fields})
+    if setting.way is not None:
+        setting = setting._replace(way=Way(*setting.way))
     known = hasattr(setting.optimizer, "lr")
     if not known or not (setting.loss is None or callable(setting.loss)):
         raise ValueError("optimizer or loss that there is")

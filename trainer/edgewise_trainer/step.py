@@ -20,7 +20,7 @@ from edgewise.types import DType, TensorType
 from edgewise_trainer.around import optimizer_of, prepared
 from edgewise_trainer.autodiff import backward
 from edgewise_trainer.form import trainable_form
-from edgewise_trainer.losses import Loss, scalar_loss, target_type
+from edgewise_trainer.losses import Loss, scalar_loss, target_type, weight_of
 from edgewise_trainer.names import LOSS, RATE, STEP, TARGET
 from edgewise_trainer.task import Step
 from edgewise_trainer.terms import zeros
@@ -58,7 +58,8 @@ def training_step(
     updates |= form.statistics
     graph = Graph(inputs, (value,), (LOSS,), updates, form.graph.binders)
     missing = tuple(key for key in trained if key not in found)
-    return Step(graph, states, missing)
+    weight = weight_of(loss, output, target)
+    return Step(graph, states, missing, found, weight)
 
 
 def places_of(graph: Graph, trained: Sequence[str]) -> dict[str, Value]:

@@ -6,16 +6,30 @@ from collections.abc import Mapping, Sequence
 from typing import NamedTuple, TypeAlias
 
 from edgewise.errors import ShapeError
-from edgewise.ir.graph import Graph
+from edgewise.ir.graph import Graph, Value
 from edgewise.ir.module import Module, VariableInfo
-from edgewise.ir.op import Array
 from edgewise_trainer.lora import Adapter
 from edgewise_trainer.losses import Loss
-from edgewise_trainer.names import TRAIN_STEP
-from edgewise_trainer.parts import part
+from edgewise_trainer.sizes import in_bytes
 from edgewise_trainer.update import Optimizer
 
 Trainable: TypeAlias = "str | Sequence[str]"
+
+
+class Way(NamedTuple):
+    """A way to do a step.
+
+    Attributes:
+        examples: How many at once at most, their gradients being added up; None: all.
+        segments: Into how many the forward pass is cut so that activations are made
+            again instead of kept; 1: none is.
+    """
+
+    examples: int | None = None
+    segments: int = 1
+
+
+WHOLE = Way()
 
 
 class Setting(NamedTuple):
@@ -27,6 +41,8 @@ class Setting(NamedTuple):
         trainable: Which parameters.
         batch_size: What data are cut into; None: nothing was said.
         seed: Of the order of examples, and of adapters.
+        memory_budget: Bytes by which the process may grow; None: any.
+        way: How steps are done to keep to that; None: not chosen yet.
     """
 
     loss: Loss | None
@@ -34,6 +50,15 @@ class Setting(NamedTuple):
     trainable: Trainable
     batch_size: int | None
     seed: int
+    memory_budget: int | None = None
+    way: Way | None = None
+
+    def with_room(self, batch_size: int | None, budget: int | str | None) -> Setting:
+        """The setting with another batch size and budget, where they are given."""
+        changed = self._replace(batch_size=batch_size or self.batch_size)
+        if budget is None:
+            return changed
+        return changed._replace(memory_budget=in_bytes(budget), way=None)
 
 
 class Step(NamedTuple):
@@ -43,11 +68,16 @@ class Step(NamedTuple):
         graph: Inputs of the model, then target, rate and step number; gives the loss.
         states: What it remembers beside the parameters.
         unreached: Parameters that were to be trained and that the loss does not use.
+        grads: The gradient of each parameter, in the graph; none where it was read from
+            a file.
+        weight: What the loss of a batch counts in the mean over several, likewise.
     """
 
     graph: Graph
     states: tuple[VariableInfo, ...]
     unreached: tuple[str, ...]
+    grads: Mapping[str, Value] = {}
+    weight: Value | None = None
 
 
 class Task(NamedTuple):
@@ -82,14 +112,3 @@ def made(module: Module, setting: Setting) -> Task:
     goal = aim(module, setting.trainable, setting.seed)
     step = step_of(goal, setting.loss, setting.optimizer)
     return Task(goal.trained, goal.adapters, step)
-
-
-def step_module(module: Module, step: Step, states: Mapping[str, Array]) -> Module:
-    """A module that holds the step, to run on its own.
-
-    Args:
-        module: The model.
-        step: Its training step.
-        states: What the step remembers; as at first where one is missing.
-    """
-    return part(module, TRAIN_STEP, step.graph, step.states, states)

@@ -11,28 +11,27 @@ from typing import Self
 
 import numpy as np
 
-from edgewise.ir.module import Module
 from edgewise.ir.op import Array
 from edgewise.model import Model
 from edgewise.runtime.config import SessionConfig
 from edgewise.runtime.memory import MemoryReport
-from edgewise_trainer import checkpoint, losses
+from edgewise_trainer import checkpoint
 from edgewise_trainer.course import Course
-from edgewise_trainer.data import Data, Inputs, batches, named
-from edgewise_trainer.engine import Engine
+from edgewise_trainer.data import Data, Inputs, batches, examples, named
+from edgewise_trainer.engine import engine_for
 from edgewise_trainer.evaluation import evaluated, scored
 from edgewise_trainer.explain import described, explained
 from edgewise_trainer.history import Callback, Epoch, History, told
 from edgewise_trainer.lora import merged
 from edgewise_trainer.losses import Loss
 from edgewise_trainer.names import EVALUATE, INFER
-from edgewise_trainer.optimizers import SGD, Optimizer
+from edgewise_trainer.optimizers import Optimizer
 from edgewise_trainer.report import TrainabilityReport
 from edgewise_trainer.resized import resized, takes
 from edgewise_trainer.schedules import rate_at
 from edgewise_trainer.start import Start, save, start_of
-from edgewise_trainer.task import Setting, Trainable, made
-from edgewise_trainer.values import as_now, averages, replaced
+from edgewise_trainer.task import Trainable, made
+from edgewise_trainer.values import as_now, averages, given
 
 BATCH_SIZE = 32  # where nothing is said
 logger = logging.getLogger(__name__)
@@ -55,6 +54,8 @@ class Trainer:
         batch_size: What ``fit`` and ``evaluate`` cut data into, if they are not told
             (32 if nothing is); and what ``report`` is for (1 if nothing is).
         threads: Threads of a step; None: as a session has them.
+        memory_budget: By how much the process may grow, with the model: bytes, or a
+            text like ``"64MB"``; ``report`` tells what is done to keep to it.
         seed: Of the order of examples.
         state: What the optimizer remembers at the start, as ``state`` gives it; zeros
             where it is missing.
@@ -68,7 +69,7 @@ class Trainer:
         ConfigError: There is no such loss, or no parameter fits ``trainable``.
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - what there is to choose
         self,
         model: Model,
         loss: str | Loss | None = None,
@@ -76,23 +77,14 @@ class Trainer:
         trainable: Trainable | None = None,
         *,
         batch_size: int | None = None,
+        memory_budget: int | str | None = None,
         threads: int | None = None,
         seed: int = 0,
         state: Mapping[str, Array] | None = None,
     ) -> None:
-        start = start_of(model)
-        if start is None or (loss, optimizer, trainable) != (None, None, None):
-            setting = Setting(
-                losses.found("cross_entropy" if loss is None else loss),
-                SGD(1e-2) if optimizer is None else optimizer,
-                "all" if trainable is None else trainable,
-                None,
-                seed,
-            )
-            start = Start(model if start is None else start.model, setting)
-        self._setting = start.setting._replace(
-            batch_size=batch_size or start.setting.batch_size
-        )
+        start = start_of(model, loss, optimizer, trainable, seed)
+        self._setting = start.setting.with_room(batch_size, memory_budget)
+        self._batch = self._setting.batch_size or 1
         self._model, self._score = start.model, start.score
         self._config = SessionConfig(threads=threads)
         self._infer = start.model.module.functions[INFER]
@@ -114,9 +106,8 @@ class Trainer:
     @functools.cached_property
     def report(self) -> TrainabilityReport:
         """What is trained, and what a step takes; none is run."""
-        batch = self._setting.batch_size or 1
         module = self._model.module.with_function(INFER, self._infer)
-        return described(module, self._setting, batch, self._engine.predict(batch))
+        return described(module, self._setting, self._batch, self._engine)
 
     explain = staticmethod(explained)
 
@@ -134,6 +125,7 @@ class Trainer:
         rate = rate_at(self._setting.optimizer.lr, self.steps)
         feed = named(inputs, self._inputs)
         self._resize(feed)
+        self._make_room(examples(target))
         loss = self._engine.run(feed, target, rate, self.steps + 1)
         self.steps += 1
         return loss
@@ -201,15 +193,11 @@ class Trainer:
             ConfigError: There is no such parameter.
             ShapeError: An array has another shape.
         """
-        module = self._bare().module
-        variables = dict(module.variables)
         states = self.state()
-        for key, value in values.items():
-            variables[key] = replaced(variables.get(key), key, value)
         for adapter in self._task.adapters:
             if adapter.weight in values:  # that value is the whole weight
                 states[adapter.b.key] = np.zeros_like(states[adapter.b.key])
-        self._model = Model(Module(module.functions, variables, module.metadata))
+        self._model = Model(given(self._bare().module, values))
         self._open(self._model, states)
 
     def export(self, *, averaged: bool = False) -> Model:
@@ -227,7 +215,7 @@ class Trainer:
     def _bare(self) -> Model:
         """The model as it is now, without adapters."""
         live, changed = self._engine.variables, self._task.step.graph.updates
-        return Model(as_now(self._model.module, live, changed))
+        return Model(as_now(self._model.module, live, changed), self._model.path)
 
     def state(self) -> dict[str, Array]:
         """What is learned or remembered beside the parameters, as it is stored."""
@@ -283,7 +271,17 @@ class Trainer:
         return cls(checkpoint.opened(path), threads=threads)
 
     def _open(self, model: Model, states: Mapping[str, Array]) -> None:
-        self._engine = Engine(model, self._task.step, states, self._config)
+        step, config, setting = self._task.step, self._config, self._setting
+        self._engine = engine_for(model, step, states, config, setting, self._batch)
+        if setting.memory_budget is not None:
+            self._setting = setting._replace(way=self._engine.way)
+
+    def _make_room(self, batch: int) -> None:
+        """Choose anew how to keep to the budget if a batch is larger than planned."""
+        whole = self._setting.way is not None and self._setting.way.examples is None
+        if whole and batch > self._batch:
+            self._batch, self._setting = batch, self._setting._replace(way=None)
+            self._open(self._bare(), self.state())
 
     def _resize(self, feed: Mapping[str, Array]) -> None:
         """Make the step anew where inputs have sizes that it was not made for.

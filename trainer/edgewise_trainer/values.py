@@ -26,6 +26,19 @@ def as_now(module: Module, live: Mapping[str, Array], keys: Collection[str]) -> 
     return Module(module.functions, variables, module.metadata)
 
 
+def given(module: Module, values: Mapping[str, Array]) -> Module:
+    """The module with other parameters, in the shapes of the source model.
+
+    Raises:
+        ConfigError: There is no such parameter.
+        ShapeError: An array has another shape.
+    """
+    variables = dict(module.variables)
+    for key, value in values.items():
+        variables[key] = replaced(variables.get(key), key, value)
+    return Module(module.functions, variables, module.metadata)
+
+
 def averages(live: Mapping[str, Array], keys: Iterable[str]) -> dict[str, Array]:
     """Values with running averages in the place of those that have one.
 

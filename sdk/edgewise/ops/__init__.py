@@ -69,6 +69,7 @@ _FAMILIES = {
     "region": "roi_align max_roi_pool",
     "deform": "deform_conv",
     "bindings": "read_dims",
+    "after": "after",
     "numerals": "format_number parse_number",
     "text": "string_concat string_split string_normalize regex_full_match",
     "ngrams": "count_ngrams",

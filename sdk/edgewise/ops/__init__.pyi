@@ -19,6 +19,9 @@ from edgewise.ops.activation import (
     ThresholdedRelu,
 )
 from edgewise.ops.activation_grad import ActivationGrad
+from edgewise.ops.after import (
+    After,
+)
 from edgewise.ops.attention import (
     Attention,
 )
@@ -290,6 +293,7 @@ __all__ = [
     "AdamUpdate",
     "Add",
     "AffineGrid",
+    "After",
     "And",
     "Arange",
     "Argmax",

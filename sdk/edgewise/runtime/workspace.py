@@ -55,6 +55,11 @@ def _fixed(module: Module, functions: Sequence[str]) -> frozenset[str]:
     return frozenset(module.variables) - assigned
 
 
+def threads_of(config: SessionConfig) -> int:
+    """How many threads a session of a configuration has."""
+    return _team(library.load(), config)[0]
+
+
 def _team(native: Native, config: SessionConfig) -> tuple[int, RunSteps]:
     """Threads of a session, and how it runs steps on them."""
     threads = config.threads or _env.threads()

@@ -197,7 +197,7 @@ def exact(kernel: Op, name: str, x: Array) -> Array:
 
 # Rare, or no work beside what follows: these run by their references.
 BY_REFERENCE = """
-affine_grid bit_cast conv_integer count_ngrams cumprod deform_conv det dft
+after affine_grid bit_cast conv_integer count_ngrams cumprod deform_conv det dft
 fold_columns format_number grid_sample look_up matmul_integer max_pool_places
 max_roi_pool mel_weights non_max_suppression non_zero one_of pack_quads parse_number
 permute

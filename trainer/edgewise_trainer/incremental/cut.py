@@ -70,7 +70,7 @@ def halves(model: Model, cut: str) -> Halves:
             "that the rest reads"
         )
     front = Graph(graph.inputs, (place,), (FEATURES,), {}, graph.binders)
-    ends = (part(model.module, INFER, graph) for graph in (front, back))
+    ends = (part(model.module, {INFER: graph}) for graph in (front, back))
     return Halves(*map(Model, ends))
 
 

@@ -3,7 +3,8 @@
 Definitions and defaults are PyTorch's, so that numbers can be compared.  A loss is any
 callable ``loss(output, target) -> Value`` that gives a scalar; ``target(type)`` of it,
 where it has one, tells the type of the target of an output, which is else the output's;
-``over(inputs)``, where it has one, gives the loss of a model that reads those.
+``over(inputs)``, where it has one, gives the loss of a model that reads those, and
+``weight_of(output, target)`` what it divides by, if that is not the examples.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from collections.abc import Callable
 from edgewise.errors import ConfigError
 from edgewise_trainer.losses.classes import CrossEntropy, Hinge, KLDivergence
 from edgewise_trainer.losses.distillation import Distillation, distillation
-from edgewise_trainer.losses.loss import Loss, scalar_loss, target_type
+from edgewise_trainer.losses.loss import Loss, scalar_loss, target_type, weight_of
 from edgewise_trainer.losses.numbers import (
     BinaryCrossEntropy,
     Cosine,
@@ -43,6 +44,7 @@ __all__ = [
     "picks_classes",
     "scalar_loss",
     "target_type",
+    "weight_of",
 ]
 
 NAMED: dict[str, Callable[[], Loss]] = {

@@ -60,10 +60,7 @@ class CrossEntropy:
     def __call__(self, output: Value, target: Value) -> Value:
         """The loss."""
         log = LogSoftmax(1)(output)
-        counted = Not()(Equal()(target, constant(np.asarray(self.ignore_index))))
-        classes = Where()(counted, target, constant(np.asarray(0)))
-        factor = self._factor(classes, output)
-        factor = Where()(counted, factor, zeros(factor))
+        counted, classes, factor = self._counted(output, target)
         shape = (output.type.shape[0], 1, *output.type.shape[2:])
         picked = GatherElements(1)(log, Reshape(shape)(classes))
         loss = Neg()(Mul()(Reshape(classes.type.shape)(picked), factor))
@@ -71,6 +68,17 @@ class CrossEntropy:
         if not self.label_smoothing:
             return found
         return self._smoothed(found, log, counted, factor)
+
+    def weight_of(self, output: Value, target: Value) -> Value:
+        """What it divides by: the weights of all targets that count."""
+        return total(self._counted(output, target)[2])
+
+    def _counted(self, output: Value, target: Value) -> tuple[Value, Value, Value]:
+        """Whether each target counts, its class, and how much it counts."""
+        counted = Not()(Equal()(target, constant(np.asarray(self.ignore_index))))
+        classes = Where()(counted, target, constant(np.asarray(0)))
+        factor = self._factor(classes, output)
+        return counted, classes, Where()(counted, factor, zeros(factor))
 
     def _factor(self, classes: Value, like: Value) -> Value:
         """What each target counts."""

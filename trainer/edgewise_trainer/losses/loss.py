@@ -7,7 +7,7 @@ from typing import Protocol
 
 from edgewise.errors import ConfigError
 from edgewise.ir.graph import Value
-from edgewise.ops import ReduceMean, ReduceSum
+from edgewise.ops import Cast, DimValue, ReduceMean, ReduceSum
 from edgewise.types import DType, TensorType
 
 
@@ -44,6 +44,23 @@ def scalar_loss(
     if value.type.shape != () or not value.type.dtype.is_float:
         raise ConfigError(f"the loss gives {value.type}; want one real number")
     return value
+
+
+def weight_of(loss: Loss, output: Value, target: Value) -> Value | None:
+    """What the loss of a batch counts in the mean over several: examples, as a rule.
+
+    A loss that divides by something else tells by ``weight_of(output, target)``; it
+    gives ``None`` where the loss of a batch is no mean over parts of it.
+    """
+    tell: Callable[[Value, Value], Value | None] | None = getattr(
+        loss, "weight_of", None
+    )
+    if tell is not None:
+        return tell(output, target)
+    if not target.type.rank:
+        return None
+    examples = DimValue(target.type.shape[:1], scalar=True)()
+    return Cast(output.type.dtype.value)(examples)
 
 
 def class_numbers(name: str, output: TensorType) -> TensorType:

@@ -50,6 +50,10 @@ class CosineEmbedding:
         """A class for each embedding."""
         return _classes(output)
 
+    def weight_of(self, output: Value, target: Value) -> None:
+        """None: pairs lie across the parts of a batch."""
+        del output, target
+
     def __call__(self, output: Value, target: Value) -> Value:
         """The loss."""
         alike = unit(output)
@@ -78,6 +82,10 @@ class Contrastive:
     def target(self, output: TensorType) -> TensorType:
         """A class for each embedding."""
         return _classes(output)
+
+    def weight_of(self, output: Value, target: Value) -> None:
+        """None: pairs lie across the parts of a batch."""
+        del output, target
 
     def __call__(self, output: Value, target: Value) -> Value:
         """The loss."""
