@@ -80,6 +80,7 @@ class BatchNormTrainGrad(Op, name="batch_norm_train_grad"):
     What its activation was given is computed anew: nothing but ``x`` need be kept.
     """
 
+    in_place = (0,)
     eps: float = 1e-5
     activation: str = "none"
     alpha: float = 0.0

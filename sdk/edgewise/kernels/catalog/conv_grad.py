@@ -28,6 +28,9 @@ from edgewise.types import TensorType
 
 # Weights turned round, and what phases of a strided gradient make.
 TURNED, PHASES = 0, 1
+# Rows that are multiplied with weights as they lie; numbers of a task: their weights in
+# four panels stay in the nearest cache from row to row.
+FEW_ROWS, NUMBERS = 8, 64
 
 
 class Taps(NamedTuple):
@@ -45,6 +48,18 @@ class Taps(NamedTuple):
     first: int
     many: int
     pad: int
+
+
+@kernel("linear_input_grad", "linear_input_grad_f32")
+@only_f32
+def few_rows(call: Call) -> Binding | None:
+    """To turn the weights would take longer than to read them as they lie."""
+    dy, width = given(call, 0).dims, call.outputs[0].dims[-1]
+    rows = math.prod(dy[:-1])
+    if rows > FEW_ROWS or not rows * dy[-1] * width:
+        return None
+    words = (In(0), In(1), Out(0), rows, width, dy[-1], NUMBERS)
+    return Binding((Launch("linear_input_grad_f32", words, blocks(width, NUMBERS)),))
 
 
 @kernel("linear_input_grad", "turn_panels_f32", "product_f32")

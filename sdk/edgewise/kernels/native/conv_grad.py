@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from edgewise.kernels.native.abi import OK, f32, helper, i64
 from edgewise.kernels.native.memory import load, load_part, store
 from edgewise.kernels.native.outer import make_outer
 from edgewise.kernels.native.tile import make_zeros
+from edgewise.kernels.native.turn import turn_block
 
 LANES, ROWS = 16, 6
 zeros = make_zeros(ROWS)
@@ -169,6 +172,23 @@ def conv_weight_grad_f32(args, begin, end, worker):
     return OK
 
 
+@helper
+def _turn_tile(x, y, many):
+    """Sixteen outputs of sixteen inputs, or as ``many`` as there are; zeros beside."""
+    if many[0] == LANES and many[1] == LANES:
+        half = LANES // 2
+        for i in range(0, LANES, half):
+            for j in range(0, LANES, half):
+                turn_block(x + 64 * i + 4 * j, 64, y + 64 * j + 4 * i, 64)
+    else:
+        source, target = f32(x), f32(y)
+        for o in range(many[0]):
+            for lane in range(LANES):
+                inside = lane < many[1]
+                value = source[lane * LANES + o] if inside else np.float32(0.0)
+                target[o * LANES + lane] = value
+
+
 def turn_panels_f32(args, begin, end, worker):
     """Panels of a convolution's weights with inputs and outputs exchanged.
 
@@ -177,7 +197,7 @@ def turn_panels_f32(args, begin, end, worker):
     Words: weights, out; inputs and outputs of a group; taps along y and x; first,
     step, number of those taken along y; the same along x.
     """
-    w, inputs, outputs = f32(args[0]), args[2], args[3]
+    inputs, outputs = args[2], args[3]
     taps_x, k = args[5], args[4] * args[5] * inputs
     first_y, step_y, many_y = args[6], args[7], args[8]
     first_x, step_x, many_x = args[9], args[10], args[11]
@@ -185,17 +205,15 @@ def turn_panels_f32(args, begin, end, worker):
     size = many_y * many_x * outputs
     for panel in range(begin, end):
         group, column = panel // each, panel % each * LANES
-        y = f32(args[1] + 64 * size * panel)
         for tap in range(many_y * many_x):
             r = first_y + step_y * (many_y - 1 - tap // many_x)
             s = first_x + step_x * (many_x - 1 - tap % many_x)
             row = (r * taps_x + s) * inputs + column
-            for o in range(outputs):
-                source = ((group * given + o // LANES) * k + row) * LANES + o % LANES
-                target = (tap * outputs + o) * LANES
-                for lane in range(LANES):
-                    inside = column + lane < inputs
-                    y[target + lane] = w[source + lane * LANES] if inside else 0.0
+            for o in range(0, outputs, LANES):
+                x = 64 * ((group * given + o // LANES) * k + row)
+                y = 64 * (size * panel + tap * outputs + o)
+                many = min(outputs - o, LANES), min(inputs - column, LANES)
+                _turn_tile(args[0] + x, args[1] + y, many)
     return OK
 
 
