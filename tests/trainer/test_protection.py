@@ -86,6 +86,21 @@ def test_the_pull_is_the_gradient_of_the_penalty() -> None:
     np.testing.assert_array_equal(held.state()["w/anchor"], stored)
 
 
+def test_groups_and_bounds_hold_under_the_pull() -> None:
+    model, y = linear(), np.arange(7) % 3
+    state = Past({"w": W}, {"w": np.ones_like(W)}).state(model)  # no pull at first
+    still = optimizers.Group(("w",), rate=0.0)
+    grouped = optimizers.Grouped(optimizers.SGD(0.1), (still,))
+    trainer = Trainer(model, optimizer=Anchored(grouped, 5.0), threads=1, state=state)
+    trainer.step(X, y)
+    np.testing.assert_array_equal(trainer.parameters()["w"], W)
+    clipped = optimizers.Clipped(optimizers.SGD(1.0), norm=0.01)
+    trainer = Trainer(model, optimizer=Anchored(clipped, 5.0), threads=1, state=state)
+    trainer.step(X, y)
+    length = np.linalg.norm(trainer.parameters()["w"] - W)
+    np.testing.assert_allclose(length, 0.01, rtol=1e-3)
+
+
 def test_old_answers_count_as_pytorch_counts_them() -> None:
     """By PyTorch 2.13, the gradient as well.
 

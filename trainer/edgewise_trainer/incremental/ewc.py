@@ -21,6 +21,7 @@ from edgewise.model import Model
 from edgewise.ops import Add, Mul, Sub
 from edgewise.runtime.config import SessionConfig
 from edgewise.runtime.session import Session
+from edgewise_trainer.around import optimizer_of, prepared
 from edgewise_trainer.incremental.classes import Growth, as_logical, as_stored
 from edgewise_trainer.losses import CrossEntropy, Loss
 from edgewise_trainer.schedules import Rate
@@ -36,23 +37,33 @@ ANCHOR, IMPORTANCE, SQUARES = "anchor", "importance", "squares"
 class Anchored:
     """An optimizer whose steps are pulled back to where parameters were.
 
+    Bounds on gradients are those of the loss alone.
+
     Attributes:
-        inner: The optimizer.
+        optimizer: The optimizer.
         strength: Of the pull.
     """
 
-    inner: Optimizer
+    optimizer: Optimizer
     strength: float
 
     @property
     def lr(self) -> Rate:
         """That of the optimizer."""
-        return self.inner.lr
+        return self.optimizer.lr
 
     @property
     def slots(self) -> tuple[str, ...]:
         """Those of the optimizer; where parameters were, and how much that matters."""
-        return (*self.inner.slots, ANCHOR, IMPORTANCE)
+        return (*self.optimizer.slots, ANCHOR, IMPORTANCE)
+
+    def of(self, key: str) -> Optimizer:
+        """The same around what the optimizer is for a parameter."""
+        return Anchored(optimizer_of(self.optimizer, key), self.strength)
+
+    def prepared(self, grads: Mapping[str, Value]) -> dict[str, Value]:
+        """Gradients of the loss as the optimizer wants them."""
+        return prepared(self.optimizer, grads)
 
     def update(
         self, parameter: Value, grad: Value, slots: Slots, clock: Clock
@@ -60,7 +71,7 @@ class Anchored:
         """``g += strength * importance * (p - anchor)``, then the optimizer's step."""
         away = Sub()(parameter, slots[ANCHOR])
         pull = Mul()(Mul()(slots[IMPORTANCE], away), scalar(self.strength, away))
-        return self.inner.update(parameter, Add()(grad, pull), slots, clock)
+        return self.optimizer.update(parameter, Add()(grad, pull), slots, clock)
 
 
 @dataclass(frozen=True, slots=True)
