@@ -23,6 +23,7 @@ COMMANDS = (
     "compare",
     "doctor",
     "personalize",
+    "train",
 )
 
 

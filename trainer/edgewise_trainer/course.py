@@ -27,7 +27,8 @@ class Course:
         self,
         data: Data,
         size: int,
-        step: Callable[[Inputs, Array], tuple[int, float]],
+        step: Callable[[Inputs, Array], float],
+        steps: int,
         callbacks: Sequence[Callback],
     ) -> tuple[float, bool]:
         """The rest of a pass.
@@ -35,7 +36,8 @@ class Course:
         Args:
             data: What is passed over.
             size: Examples of a batch.
-            step: Gives the number of steps done and the loss of this one.
+            step: Does a step and gives its loss.
+            steps: Those done before.
             callbacks: See every step.
 
         Returns:
@@ -44,10 +46,10 @@ class Course:
         total, count = 0.0, 0
         order = np.random.default_rng((self.seed, self.epoch + 1))
         for inputs, target in batches(data, size, order, self.batch):
-            number, loss = step(inputs, target)
+            loss = step(inputs, target)
             self.batch += 1
             total, count = total + loss, count + 1
-            event = Progress(epoch=self.epoch + 1, step=number, loss=loss)
+            event = Progress(epoch=self.epoch + 1, step=steps + count, loss=loss)
             if told(callbacks, event):
                 return total / count, True
         self.epoch, self.batch = self.epoch + 1, 0

@@ -105,5 +105,6 @@ class EarlyStop:
 
 
 def _line(epoch: Epoch) -> str:
-    more = "".join(f"  {name} {value:.4f}" for name, value in epoch.validation.items())
-    return f"epoch {epoch.number}: loss {epoch.loss:.4f}{more}  ({epoch.seconds:.1f} s)"
+    found = (f"{name} {value:.4f}" for name, value in epoch.validation.items())
+    held = f"; validation {', '.join(found)}" if epoch.validation else ""
+    return f"epoch {epoch.number}: loss {epoch.loss:.4f}{held} ({epoch.seconds:.1f} s)"

@@ -150,7 +150,7 @@ class OneCycle:
         peak = self.up * self.steps - 1
         last = self.steps - 1
         if step <= peak:
-            return _wave(first, self.rate, step / peak)
+            return _wave(first, self.rate, step / peak if peak else 1.0)
         part = min((step - peak) / max(last - peak, 1), 1.0)
         return _wave(self.rate, first / self.end_divisor, part)
 

@@ -99,6 +99,11 @@ class Trainer:
         self._course = Course(start.setting.seed, start.epoch, start.batch)
 
     @property
+    def epochs(self) -> int:
+        """Passes over the data done."""
+        return self._course.epoch
+
+    @property
     def memory(self) -> MemoryReport:
         """What a step takes, of the largest batch so far."""
         return self._engine.memory
@@ -154,7 +159,9 @@ class Trainer:
         size = batch_size or self._setting.batch_size or BATCH_SIZE
         for _ in range(epochs):
             start, number = time.monotonic(), self._course.epoch + 1
-            loss, stopped = self._course.run(data, size, self._counted, callbacks)
+            loss, stopped = self._course.run(
+                data, size, self.step, self.steps, callbacks
+            )
             found = {} if validation is None else self.evaluate(validation)
             seconds = time.monotonic() - start
             epoch = Epoch(number=number, loss=loss, seconds=seconds, validation=found)
@@ -162,10 +169,6 @@ class Trainer:
             if told(callbacks, epoch) or stopped:
                 break
         return History(tuple(done))
-
-    def _counted(self, inputs: Inputs, target: Array) -> tuple[int, float]:
-        loss = self.step(inputs, target)
-        return self.steps, loss
 
     def evaluate(
         self, data: Data, batch_size: int | None = None, *, averaged: bool = False

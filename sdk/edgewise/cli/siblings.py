@@ -26,6 +26,9 @@ class Sibling(NamedTuple):
 
 
 COMMANDS = {
+    "train": Sibling(
+        "edgewise_trainer.cli.train:train", "Train a model on examples in a file."
+    ),
     "personalize": Sibling(
         "edgewise_trainer.cli.personalize:personalize",
         "Teach a model from a handful of examples without losing the rest.",
