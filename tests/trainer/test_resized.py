@@ -101,6 +101,7 @@ def typed(*shape: Any) -> TensorType:
         (Reshape((4, 7, 7, 3, 2)), (4, 49, 6), (BATCH, 49, 6), (BATCH, 7, 7, 3, 2)),
         (Reshape((1, 5, 1)), (1, 5), (BATCH, 5), (BATCH, 5, 1)),
         (Reshape((1, 6, 6, 1)), (1, 1, 6, 6), (BATCH, 1, 8, 9), (BATCH, 8, 9, 1)),
+        (Reshape((4, 8, 8, 1)), (4, 1, 8, 8), (BATCH, 3, 8, 8), None),
         (Reshape(()), (1, 1), (1, 1), ()),
         (Reshape((4, 8, 7, 8, 7)), (4, 56, 56), (4, 28, 28), None),
         (Reshape((1, 49, 5)), (49, 5), (36 * BATCH, 5), None),

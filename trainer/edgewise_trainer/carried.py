@@ -73,11 +73,19 @@ def _reshape(op: Any, before: Shape, after: Shape, numbers: Numbers) -> Op | Non
             sizes += kept
         elif leads and bind(now, numbers) == product(before[old]):
             sizes += [now // product(kept[1:]), *kept[1:]]
+        elif _hides(before[old], after[old]):
+            return None
         elif len(large) == 1 and (large == [0] or not leads):
             sizes += [now if k == large[0] else 1 for k in range(len(kept))]
         else:
             return None
     return Reshape(tuple(sizes))
+
+
+def _hides(before: Shape, after: Shape) -> bool:
+    """Whether an axis of size 1, which may have gone anywhere, is another now."""
+    pairs = zip(before, after, strict=True)
+    return len(before) > 1 and any(a == 1 and b != 1 for a, b in pairs)
 
 
 def _runs(before: Shape, after: Shape) -> list[tuple[slice, slice]]:
