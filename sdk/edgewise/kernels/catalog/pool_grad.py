@@ -13,21 +13,20 @@ from edgewise.kernels.catalog.base import (
 )
 from edgewise.kernels.catalog.calls import given, integer, integers, only_f32
 
-LANES = 16
+# Channels of a task: so many lie in neighbouring lines of memory.
+CHANNELS = 64
 
 
 def _pool_grad(call: Call, symbol: str, x: Word, dy: int, border: int) -> Binding:
     images, height, width, channels = call.outputs[0].dims
     out_height, out_width = given(call, dy).dims[1:3]
     shape = (images, height, width, channels, out_height, out_width)
-    ways = (
-        *integers(call, "kernel"),
-        *integers(call, "strides"),
-        *integers(call, "pads")[:2],
-        *integers(call, "dilations"),
-        border,
-    )
-    tasks = images * -(-channels // LANES)
+    kernel_, strides = integers(call, "kernel"), integers(call, "strides")
+    dilations, pads = integers(call, "dilations"), integers(call, "pads")
+    outside = (out_height * strides[0] - height, out_width * strides[1] - width)
+    tiled = kernel_ == strides and not any((*pads, *outside)) and dilations == (1, 1)
+    ways = (*kernel_, *strides, *pads[:2], *dilations, border, CHANNELS, int(tiled))
+    tasks = images * -(-channels // CHANNELS)
     if not tasks * height * width:
         return Binding(())
     words: tuple[Word, ...] = (x, In(dy), Out(0), *shape, *ways)
