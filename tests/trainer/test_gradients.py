@@ -37,7 +37,7 @@ WITHOUT = {
         activation_grad linear_input_grad linear_weight_grad conv_input_grad
         conv_weight_grad depthwise_input_grad depthwise_weight_grad max_pool_grad
         average_pool_grad batch_norm_train_grad gru_grad lstm_grad rnn_grad resize_grad
-        cumprod_grad det_grad sgd_update adam_update bottleneck""",
+        cumprod_grad det_grad sgd_update adam_update bottleneck after""",
     "their bodies would have to be run backwards": "if loop scan",
     "they give objects, not tensors": """
         sequence_construct sequence_empty sequence_insert sequence_erase sequence_at

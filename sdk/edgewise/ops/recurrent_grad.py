@@ -146,7 +146,10 @@ class LstmGrad(Lstm, name="lstm_grad"):
         ]
         gates, before, *last = zip(*found, strict=True)
         stacked = (np.stack(part, axis=1) for part in (gates, before))
-        return tuple(x.astype(y.dtype) for x in (*stacked, *map(np.stack, last)))
+        *states, holes = map(np.stack, last)
+        if peephole is None:  # what is not there has no gradient
+            holes = np.zeros_like(holes)
+        return tuple(x.astype(y.dtype) for x in (*stacked, *states, holes))
 
     def _way(
         self, d: int, way: Way, cell: tuple[Array, Array], dh: Array, dc: Array

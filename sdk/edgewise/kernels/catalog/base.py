@@ -183,6 +183,7 @@ HOMES = {
     "scatter": ("index",),
     "quantize": ("quantize",),
     "recurrent": ("recurrent",),
+    "recurrent_grad": ("recurrent_grad",),
 }
 
 
