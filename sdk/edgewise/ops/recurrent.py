@@ -206,6 +206,7 @@ _SHAPES = (
     ((5, 1, 3, 7), "forward"),
     ((4, 3, 5, 17), "reverse"),
     ((3, 2, 4, 5), "bidirectional"),
+    ((3, 9, 4, 18), "bidirectional"),
     ((3, 0, 2, 3), "forward"),
     ((0, 2, 2, 3), "forward"),
 )
