@@ -45,7 +45,7 @@ WITHOUT = {
         optional_has_element optional_get_element""",
     "only a run knows the order of their axes": "permute",
     "they look at regions, as detectors do that are trained elsewhere": """
-        roi_align max_roi_pool deform_conv grid_sample affine_grid""",
+        roi_align max_roi_pool deform_conv grid_sample""",
     "their filters are made of a few numbers, once": "mel_weights",
 }
 
