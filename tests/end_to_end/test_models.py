@@ -89,6 +89,14 @@ def test_back_in_onnx_it_gives_the_same(pair: tuple[Path, Path]) -> None:
     for name, want in expected.items():
         error = np.linalg.norm(got[name] - want) / np.linalg.norm(want)
         assert error <= RELATIVE, name
+    again = ew.convert(found)
+    assert len(again.module.functions["infer"].nodes()) == len(
+        model.module.functions["infer"].nodes()
+    )
+    kept, parameters = again.parameters(), model.parameters()
+    assert kept.keys() == parameters.keys()
+    for name, array in parameters.items():
+        np.testing.assert_array_equal(kept[name], array, err_msg=name)
 
 
 def test_the_file_is_hardly_larger_than_the_source(pair: tuple[Path, Path]) -> None:

@@ -202,6 +202,20 @@ def test_inputs_that_are_outputs_and_outputs_that_are_one_value() -> None:
     back(proto, {"x": f32(3)})
 
 
+def test_numbers_that_are_no_parameters_do_not_become_some() -> None:
+    node = helper.make_node
+    half = numpy_helper.from_array(np.float32([0.5]))
+    nodes = [
+        node("Constant", [], ["half"], value=half),
+        node("Mul", ["x", "half"], ["a"]),
+        node("LayerNormalization", ["a", "g"], ["b"]),
+        node("Clip", ["b", "half"], ["y"]),
+    ]
+    found = back(model(nodes, {"x": ["N", 3]}, {"g": f32(3)}), {"x": f32(2, 3)})
+    assert stored(found).keys() == {"g"}
+    assert ew.convert(found).parameters().keys() == {"g"}
+
+
 def test_the_metadata_of_the_source_stays() -> None:
     proto, _ = network()
     helper.set_model_props(proto, {"classes": "five"})

@@ -54,7 +54,7 @@ def to_onnx(model: Model) -> onnx.ModelProto:
     found = writer.write(graph, names)
     outputs = dict(zip(graph.output_names, found, strict=True))
     _name_outputs(writer, outputs)
-    nodes = needed(writer.nodes, outputs)
+    nodes = needed([*tensors.fixed, *writer.nodes], outputs)
     read = set(keys).union(*map(inputs_of, nodes))
     proto = helper.make_graph(
         nodes,

@@ -34,7 +34,8 @@ class Tensors:
     """Names that a model has used, and the tensors stored in it.
 
     Attributes:
-        stored: The tensors by name.
+        stored: Parameters and whole numbers, by name.
+        fixed: Nodes for other numbers: what is stored as a fraction can be trained.
         domains: Operator domains that nodes are of.
     """
 
@@ -42,6 +43,7 @@ class Tensors:
         self._taken = set(taken)
         self._known: dict[tuple[object, ...], str] = {}
         self.stored: dict[str, onnx.TensorProto] = {}
+        self.fixed: list[onnx.NodeProto] = []
         self.domains: set[str] = {""}
 
     def fresh(self, wanted: str) -> str:
@@ -63,6 +65,10 @@ class Tensors:
             name = self.fresh(label or "constant")
             self._known[key] = name
             self.keep(name, array)
+            if DType.of(array.dtype).is_float:
+                value = self.stored.pop(name)
+                node = helper.make_node("Constant", [], [name], name, value=value)
+                self.fixed.append(node)
         return self._known[key]
 
     def keep(self, name: str, array: Array) -> None:
