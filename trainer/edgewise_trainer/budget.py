@@ -6,6 +6,7 @@ made again, in more and more segments; then not at all.
 
 from __future__ import annotations
 
+import math
 from typing import NamedTuple
 
 from edgewise.errors import ConfigError
@@ -81,7 +82,7 @@ def _larger(case: Case, way: Way, peak: int, budget: int) -> Way:
     if more <= budget:
         return at(half)
     each = max((more - peak) / (half - 1), 1.0)
-    parts = -(-case.batch // max(int(1 + (budget - peak) / each), 1))
+    parts = -(-case.batch // math.ceil(1 + (budget - peak) / each))
     for number in range(parts, parts + TRIES):
         examples = -(-case.batch // number)
         if examples == 1 or case.peak(at(examples)) <= budget:
