@@ -21,7 +21,7 @@ BASE, NODE = 6 << 20, 6 << 10
 # A reference computes in numpy, much of it in double precision.
 REFERENCE_COPIES, REFERENCE_SLOWER = 3, 20
 # Of the peak of multiply-adds, what kernels reach; bytes a second of one thread.
-REACHED, MOVED = 0.6, 6e9
+REACHED, MOVED = 0.6, 14e9
 LAUNCH = 2e-6  # seconds, of every op
 PROBE = 200_000  # steps of 96 multiply-adds: half a millisecond
 
