@@ -18,13 +18,14 @@ from edgewise.kernels.catalog.conv import window_words
 from edgewise.kernels.catalog.epilogue import (
     LANES,
     MOST_TASKS,
-    TASK_MACS,
     epilogue_words,
 )
 from edgewise.kernels.catalog.matmul import ROWS_APART
 from edgewise.kernels.catalog.strides import pitch
 
 PIXELS = 7  # of a strip, as in native/window.py
+# Multiply-adds of a task: some three microseconds, longer than products take.
+TASK = 40_000
 WEIGHTS = 2048  # of a task: they and the rows under them stay in the nearest cache
 
 
@@ -68,5 +69,5 @@ def cut(rows: int, work: int, channels: int, taps: int) -> tuple[int, int]:
     chunk = max(WEIGHTS // taps // LANES, 1) * LANES
     chunks = -(-channels // chunk)
     chunk = -(-channels // (chunks * LANES)) * LANES
-    want = min(max(rows * work * channels // TASK_MACS, 1), MOST_TASKS)
+    want = min(blocks(rows * work * channels, TASK), MOST_TASKS)
     return -(-rows // min(-(-want // chunks), rows)), chunk
