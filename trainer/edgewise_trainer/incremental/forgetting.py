@@ -29,13 +29,15 @@ class Forgetting:
         self.rows: list[list[float]] = []
 
     def add(
-        self, batches: Iterable[Examples], measure: Callable[[Examples], float]
+        self,
+        batches: Iterable[Examples],
+        measure: Callable[[list[Examples]], list[float]],
     ) -> None:
         """A task was learned.
 
         Args:
             batches: Its examples.
-            measure: How good the model is now.
+            measure: How good the model is now on each of some sets.
         """
         probe: ReplayMemory | None = None
         for inputs, target in batches:
@@ -46,7 +48,7 @@ class Forgetting:
             probe.add(inputs, target)
         if probe is not None:
             self.probes.append(probe)
-            self.rows.append([measure(probe.everything()) for probe in self.probes])
+            self.rows.append(measure([probe.everything() for probe in self.probes]))
 
     def contents(self) -> list[Contents]:
         """The samples, to be restored."""

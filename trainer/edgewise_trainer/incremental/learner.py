@@ -149,7 +149,7 @@ class IncrementalLearner:
         if not reason:
             self._settle(learned, task)
             batches = held_out.batches(AT_ONCE, None)
-            self._forgetting.add(batches, partial(self._border.score, self._now))
+            self._forgetting.add(batches, partial(self._border.scores, self._now))
         return LearnReport(before=before, after=after, reason=reason, history=history)
 
     def remember(self, data: Data) -> None:
