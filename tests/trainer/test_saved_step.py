@@ -122,6 +122,29 @@ def test_other_sizes_make_a_known_loss_anew_and_refuse_your_own(tmp_path: Path) 
         Trainer(ew.load(tmp_path / "own.ew"), threads=1).step(small, Y)
 
 
+def test_a_budget_of_memory_is_kept_by_a_step_made_anew(tmp_path: Path) -> None:
+    x = X.repeat(64, 0)
+    clipped = optimizers.Clipped(optimizers.SGD(0.5), norm=0.1)
+
+    def trainer(budget: int | None) -> Trainer:
+        options: Any = {"trainable": "last:1", "batch_size": len(x), "threads": 1}
+        return Trainer(network(), "mse", clipped, memory_budget=budget, **options)
+
+    target = np.zeros((len(x), 3), np.float32)
+    whole = trainer(None)
+    whole.step(x, target)
+    peak = whole.report.peak_bytes
+    assert peak is not None
+    one = trainer(peak - 200_000)
+    one.step(x, target)
+    assert "gradients are added up" in one.report.notes[0]
+    for name, value in whole.parameters().items():  # bounds hold for the whole batch
+        np.testing.assert_allclose(one.parameters()[name], value, 0, 1e-6, name)
+    one.save(tmp_path / "t.ew")
+    two = Trainer(ew.load(tmp_path / "t.ew"), threads=1)
+    assert two.step(x, target) == one.step(x, target)
+
+
 def test_another_loss_optimizer_or_choice_begins_anew(tmp_path: Path) -> None:
     one = begun()
     one.save(tmp_path / "t.ew")

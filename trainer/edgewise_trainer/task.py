@@ -107,7 +107,7 @@ def made(module: Module, setting: Setting) -> Task:
     if setting.loss is None:
         raise ShapeError(
             "a step that was saved with a loss of your own takes the sizes only that"
-            " it was made for; save it at these sizes, or give the loss"
+            " it was made for, and no memory_budget; give the loss"
         )
     goal = aim(module, setting.trainable, setting.seed)
     step = step_of(goal, setting.loss, setting.optimizer)

@@ -88,7 +88,9 @@ class Trainer:
         self._model, self._score = start.model, start.score
         self._config = SessionConfig(threads=threads)
         self._infer = start.model.module.functions[INFER]
-        self._task = start.task or made(start.model.module, self._setting)
+        # To cut a step to a budget takes its gradients, which a file does not name.
+        known = start.task if self._setting.memory_budget is None else None
+        self._task = known or made(start.model.module, self._setting)
         self.trained = self._task.trained
         if self._task.step.unreached:
             names = ", ".join(self._task.step.unreached)
@@ -238,7 +240,8 @@ class Trainer:
         """Write a checkpoint with the step itself: whole, or not at all.
 
         ``Trainer(edgewise.load(path))`` goes on with it bit for bit, and makes no
-        gradients anew; ``Session(path)`` runs the model.  The loss may be your own.
+        gradients anew unless it has a budget of memory; ``Session(path)`` runs the
+        model.  The loss may be your own.
 
         Raises:
             CheckpointError: It cannot be written, or holds an optimizer of your own.
@@ -287,11 +290,7 @@ class Trainer:
             self._open(self._bare(), self.state())
 
     def _resize(self, feed: Mapping[str, Array]) -> None:
-        """Make the step anew where inputs have sizes that it was not made for.
-
-        Raises:
-            ShapeError: The model does not work at these sizes.
-        """
+        """Make the step anew where inputs have sizes that it was not made for."""
         shapes = {name: np.shape(array) for name, array in feed.items()}
         if not takes(self._task.step.graph, shapes):
             infer = resized(self._model.module.functions[INFER], shapes)
