@@ -239,9 +239,8 @@ class Trainer:
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write a checkpoint with the step itself: whole, or not at all.
 
-        ``Trainer(edgewise.load(path))`` goes on with it bit for bit, and makes no
-        gradients anew unless it has a budget of memory; ``Session(path)`` runs the
-        model.  The loss may be your own.
+        ``Trainer(edgewise.load(path))`` goes on bit for bit, making gradients anew only
+        for a budget of memory; ``Session(path)`` runs it.  The loss may be your own.
 
         Raises:
             CheckpointError: It cannot be written, or holds an optimizer of your own.
@@ -297,4 +296,5 @@ class Trainer:
             model, states = self._bare(), self.state()
             module = model.module.with_function(INFER, infer)
             self._infer, self._task = infer, made(module, self._setting)
+            self._setting = self._setting._replace(way=None)  # other sizes, other room
             self._open(model, states)
