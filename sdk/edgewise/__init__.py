@@ -32,6 +32,8 @@ if TYPE_CHECKING:  # the same names, for type checkers and editors
         UnsupportedOpError,
     )
     from edgewise.model import Model, check, load
+    from edgewise.quant.config import QuantizeConfig
+    from edgewise.quant.quantize import quantize
     from edgewise.runtime.config import SessionConfig
     from edgewise.runtime.memory import MemoryReport
     from edgewise.runtime.profile import Profile
@@ -53,6 +55,7 @@ __all__ = [
     "Model",
     "ModelFormatError",
     "Profile",
+    "QuantizeConfig",
     "Session",
     "SessionConfig",
     "ShapeError",
@@ -63,6 +66,7 @@ __all__ = [
     "compare",
     "convert",
     "load",
+    "quantize",
 ]
 
 _HOMES = {
@@ -70,6 +74,7 @@ _HOMES = {
     "MemoryReport": "edgewise.runtime.memory",
     "Model": "edgewise.model",
     "Profile": "edgewise.runtime.profile",
+    "QuantizeConfig": "edgewise.quant.config",
     "Session": "edgewise.runtime.session",
     "SessionConfig": "edgewise.runtime.config",
     "TensorInfo": "edgewise.border",
@@ -77,6 +82,7 @@ _HOMES = {
     "compare": "edgewise.tools.compare",
     "convert": "edgewise.convert",
     "load": "edgewise.model",
+    "quantize": "edgewise.quant.quantize",
 }
 
 

@@ -18,6 +18,8 @@ from edgewise.types import TensorType
 if TYPE_CHECKING:  # for the type of what conversion gives
     import onnx
 
+    from edgewise.quant.report import QuantizationReport
+
 __all__ = ["Model", "TensorInfo", "check", "load"]
 
 INFER = "infer"
@@ -95,6 +97,15 @@ class Model:
         from edgewise.convert.to_onnx import to_onnx  # noqa: PLC0415
 
         return to_onnx(self)
+
+    @property
+    def quantization(self) -> QuantizationReport | None:
+        """What ``edgewise.quantize`` did to it; None for a model it did not make."""
+        # Models that are not quantised need not know how that is told.
+        from edgewise.quant.report import KEY, QuantizationReport  # noqa: PLC0415
+
+        text = self.module.metadata.get(KEY)
+        return None if text is None else QuantizationReport.of(text)
 
     def summary(self, sizes: Mapping[str, int] | None = None) -> str:
         """A table of ops with output shapes, parameters and multiply-adds.

@@ -34,6 +34,7 @@ REFUSED = {
     *("bottleneck", "after"),  # which plans and steps of training alone have
     *("cumprod", "bit_cast", "permute", "trees", "look_up", "one_of", "count_ngrams"),
     *("random_uniform", "random_normal"),
+    *("pack_quads", "byte_linear", "byte_conv", "byte_depthwise_conv"),
 }
 LARGE = 1e6  # beyond that engines differ in what they still compute exactly
 LOOSE, CLOSE = 2e-2, 1e-3

@@ -25,6 +25,7 @@ NAMES = [
     "Model",
     "ModelFormatError",
     "Profile",
+    "QuantizeConfig",
     "Session",
     "SessionConfig",
     "ShapeError",
@@ -35,6 +36,7 @@ NAMES = [
     "compare",
     "convert",
     "load",
+    "quantize",
 ]
 
 

@@ -3,7 +3,8 @@
 Sums of ``(x - x_zero) * w`` are exact.  What is done to them is done in float32:
 ``y = activation(sum * scale + shift + (residual - residual_zero) * residual_scale)``,
 then ``round(y * (1 / y_scale)) + y_zero``, ties to even, in the range of ``y_type``;
-where that is ``f32`` it is ``y`` itself, and the residual float32 as it is.
+where that is ``f32`` it is ``y`` itself, and the residual float32 as it is.  Where the
+activation is a range, ``1 / y_scale`` is a factor of scales, shift and bounds instead.
 """
 
 from __future__ import annotations
@@ -26,6 +27,7 @@ from edgewise.ops.windows import WINDOWS, Window
 from edgewise.types import DType, TensorType
 
 F32 = DType.F32
+RANGES = ("none", "relu", "clip")
 
 
 class _ByteProduct(Op):
@@ -79,26 +81,31 @@ class _ByteProduct(Op):
         """The output, of exact sums."""
         scale, shift, residual = (*epilogue, None, None, None)[:3]
         single = np.float32
+        real, ranged = self.y_type == "f32", self.activation in RANGES
+        inverse = single(1.0 / self.y_scale)
+        unit = inverse if ranged and not real else single(1.0)
         with np.errstate(all="ignore"):
             y = total.astype(single).astype(np.float64)
-            if scale is not None:
-                y = y * scale
-            if shift is not None:
-                y = y + shift
-            y = y.astype(single)
-            if residual is not None and self.y_type == "f32":
+            y = y if scale is None else y * (scale * unit)
+            y = (y if shift is None else y + shift * unit).astype(single)
+            if residual is not None and real:
                 y = y + residual
             elif residual is not None:
                 moved = residual.astype(np.int32) - self.residual_zero
-                y = y + moved.astype(single) * single(self.residual_scale)
-            y = activate(self.activation, y.astype(np.float64), self.alpha, self.beta)
+                y = y + moved.astype(single) * (single(self.residual_scale) * unit)
+            ends = self.alpha, self.beta
+            if self.activation == "clip":
+                alpha, beta = single(ends[0]) * unit, single(ends[1]) * unit
+                ends = float(alpha), float(beta)
+            y = activate(self.activation, y.astype(np.float64), *ends)
             y = y.astype(single)
-            if self.y_type == "f32":
-                return np.asarray(y)
-            kind = DType(self.y_type)
-            steps = np.rint(y * single(1.0 / self.y_scale))
-            steps = np.where(np.isnan(steps), single(0.0), steps) + self.y_zero
-            return np.asarray(np.clip(steps, *limits(kind)).astype(kind.numpy))
+            return y if real else self._bytes(y if ranged else y * inverse)
+
+    def _bytes(self, steps: Array) -> Array:
+        kind = DType(self.y_type)
+        whole = np.rint(steps)
+        whole = np.where(np.isnan(whole), np.float32(0.0), whole) + self.y_zero
+        return np.asarray(np.clip(whole, *limits(kind)).astype(kind.numpy))
 
 
 class ByteLinear(_ByteProduct, name="byte_linear"):

@@ -12,7 +12,7 @@ from edgewise.dims import Dim, ceildiv, floordiv, product
 from edgewise.errors import ShapeError
 from edgewise.ir.op import Array, Op, Sample
 from edgewise.ops import cases
-from edgewise.ops.checks import may_equal, want, want_axis
+from edgewise.ops.checks import want, want_axis
 from edgewise.types import DType, TensorType
 
 PANEL, QUAD = 16, 4
@@ -116,8 +116,9 @@ def quad_matrices(stored: Array, columns: int, groups: int) -> Array:
 class PackQuads(Op, name="pack_quads"):
     """Panels for products of bytes: ``[groups * ceil(N / groups / 16), K / 4, 16, 4]``.
 
-    ``axes`` permutes the logical axes: last N, before it what K flattens.  Four of K
-    lie together, as instructions want them.  Lanes beyond N are zero.
+    ``axes`` permutes the logical axes: last N, before it what K flattens, of which the
+    innermost is filled up with zeros to whole fours.  Four of K lie together, as
+    instructions want them.  Lanes beyond N are zero.
     """
 
     axes: tuple[int, ...]
@@ -125,13 +126,17 @@ class PackQuads(Op, name="pack_quads"):
 
     def infer(self, w: TensorType) -> TensorType:
         want(self, (w,), frozenset({DType.I8}))
-        count, reduced, _ = PackPanels(self.axes, self.groups).infer(w).shape
-        if not may_equal(reduced % QUAD, 0):
-            raise self.refuse((w,), f"{QUAD} divides what K flattens")
-        return w.with_shape((count, floordiv(reduced, QUAD), PANEL, QUAD))
+        count = PackPanels(self.axes, self.groups).infer(w).shape[0]
+        if w.rank < 2:
+            raise self.refuse((w,), "two axes or more")
+        inner = w.shape[self.axes[-2]]
+        outer = product(w.shape[axis] for axis in self.axes[:-2])
+        return w.with_shape((count, outer * ceildiv(inner, QUAD), PANEL, QUAD))
 
     def reference(self, w: Array) -> Array:
-        tiles = PackPanels(self.axes, self.groups).reference(w)
+        short = -w.shape[self.axes[-2]] % QUAD
+        width = [(0, short if axis == self.axes[-2] else 0) for axis in range(w.ndim)]
+        tiles = PackPanels(self.axes, self.groups).reference(np.pad(w, width))
         count, reduced, lanes = tiles.shape
         quads = tiles.reshape(count, reduced // QUAD, QUAD, lanes)
         return np.ascontiguousarray(quads.transpose(0, 1, 3, 2))
@@ -145,15 +150,20 @@ class PackQuads(Op, name="pack_quads"):
             )
         count, quads, lanes, _ = packed
         tiles = stored.transpose(0, 1, 3, 2).reshape(count, quads * QUAD, lanes)
-        return PackPanels(self.axes, self.groups).unpack(tiles, logical)
+        dims, inner = list(logical.dims), self.axes[-2]
+        dims[inner] += -dims[inner] % QUAD
+        wide = logical.with_shape(tuple(dims))
+        whole = PackPanels(self.axes, self.groups).unpack(tiles, wide)
+        kept = [slice(0, size) for size in logical.dims]
+        return np.ascontiguousarray(whole[tuple(kept)])
 
     @staticmethod
     def samples() -> Iterator[Sample]:
-        for k, n in ((4, 5), (8, 16), (12, 33), (0, 3), (4, 0)):
+        for k, n in ((4, 5), (8, 16), (13, 33), (0, 3), (4, 0)):
             yield Sample(PackQuads((0, 1)), (cases.whole(k, n, dtype="int8"),))
         conv = cases.whole(34, 4, 3, 2, dtype="int8")
         yield Sample(PackQuads((2, 3, 1, 0)), (conv,))
-        yield Sample(PackQuads((2, 3, 1, 0), groups=2), (conv,))
+        yield Sample(PackQuads((2, 3, 1, 0), groups=2), (conv[:, :3],))
 
 
 class PackTaps(Op, name="pack_taps"):

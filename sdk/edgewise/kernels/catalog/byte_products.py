@@ -137,14 +137,14 @@ def byte_conv(call: Call) -> Binding | None:
     if not pixels * outputs:
         return Binding(())
     inputs, taps = x[3] // QUAD // groups, math.prod(integers(call, "kernel"))
-    splits = splits_of(call, inputs)
     panels = -(-each // LANES)
     block, chunk = cut(pixels * groups, panels, taps * inputs)
+    beyond = (integer(call, "x_zero") % 256) * 0x01010101
+    image = _in_quads(window_words(call))
+    splits = splits_of(call, inputs)
     outside = vectors(splits * inputs)
     scratch = scratch_bytes(block, taps, outside)
-    beyond = (integer(call, "x_zero") % 256) * 0x01010101
     work = (pixels, block, chunk, Scratch(), scratch, scratch - outside, beyond)
-    image = _in_quads(window_words(call))
     words = (*epilogue, *image, groups, In(1), splits, *work)
     tasks = blocks(pixels, block) * groups * blocks(panels, chunk)
     return weights.binding(Launch(f"conv_{_type(call)}", words, tasks), scratch)

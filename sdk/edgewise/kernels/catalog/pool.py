@@ -19,9 +19,7 @@ from edgewise.kernels.catalog.calls import all_f32, given, integer, integers
 WORK = 8192  # elements read by a task: about two microseconds
 
 
-def _pool(call: Call, symbol: str, border: int) -> Binding | None:
-    if not all_f32(call):
-        return None
+def _pool(call: Call, symbol: str, border: int) -> Binding:
     _, height, width, channels = given(call, 0).dims
     images, out_height, out_width, _ = call.outputs[0].dims
     window = integers(call, "kernel")
@@ -40,13 +38,16 @@ def _pool(call: Call, symbol: str, border: int) -> Binding | None:
     return Binding((Launch(symbol, words, blocks(rows, per_task)),))
 
 
-@kernel("max_pool", "max_pool_f32")
+@kernel("max_pool", "max_pool_f32", "max_pool_u8", "max_pool_i8")
 def bind_max_pool(call: Call) -> Binding | None:
     """Padding never wins."""
-    return _pool(call, "max_pool_f32", 0)
+    name = given(call, 0).dtype.value
+    return _pool(call, f"max_pool_{name}", 0) if name in {"f32", "u8", "i8"} else None
 
 
 @kernel("average_pool", "average_pool_f32")
 def bind_average_pool(call: Call) -> Binding | None:
     """Over all taps, or over those inside the image."""
+    if not all_f32(call):
+        return None
     return _pool(call, "average_pool_f32", integer(call, "count_include_pad"))

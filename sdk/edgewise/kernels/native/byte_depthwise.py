@@ -220,7 +220,7 @@ def _make_depthwise(kind: Strip, sums_kind: Strip, widen):
         store(scratch + ONES, splat(1.0))
         store(scratch + ZEROS, splat(0.0))
         whole = ending(args, 0, 0, 1)
-        limits = (whole[6], whole[7], whole[5], from_bits(whole[8]))
+        limits = (whole[6], whole[7], from_bits(whole[8]))
         for number in range(begin, end):
             first, row = number % chunks * chunk, number // chunks * args[BLOCK]
             last = min(first + chunk, channels)

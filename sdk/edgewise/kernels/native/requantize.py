@@ -52,7 +52,9 @@ def ending(args, at, column, lanes):
     """Of ``lanes`` columns from ``column`` on.
 
     What is added to the sums, scale, shift, lower and upper bound; then for bytes the
-    inverse of their scale, the bounds in steps of it, the zero point.
+    inverse of their scale, the bounds in steps of it, the zero point; the scale of the
+    residual.  Where the activation is a range all is in steps already, and the inverse
+    is 1.
     """
     scale, shift = factors(args, at, column, lanes)
     low, high = bounds(args, at)
@@ -63,17 +65,11 @@ def ending(args, at, column, lanes):
     least = np.float32(-128 - zero if args[at + 12] == SIGNED else -zero)
     bottom = at_least(low * inverse, splat(least))
     top = at_most(high * inverse, splat(least + np.float32(255.0)))
-    return (
-        centre,
-        scale,
-        shift,
-        low,
-        high,
-        inverse,
-        bottom,
-        top,
-        splat_i32(np.int32(zero)),
-    )
+    added, whole = splat(as_f32(args[at + 13])), splat_i32(np.int32(zero))
+    if args[at + 7] <= CLIP and args[at + 12] != REAL:
+        scale, shift, added = scale * inverse, shift * inverse, added * inverse
+        inverse = splat(1.0)
+    return centre, scale, shift, low, high, inverse, bottom, top, whole, added
 
 
 @helper
@@ -90,16 +86,16 @@ def _as_bytes(value, end):
     Behind so large a number the last bit of a float stands for 1: adding it rounds.
     The low byte of its bits is 0, as is that of NaN's.
     """
-    steps = at_most(at_least(value * end[5], end[6]), end[7])
+    steps = at_most(at_least(value, end[6]), end[7])
     return to_bytes(bits(steps + splat(ROUNDER)) + end[8])
 
 
 @helper
-def _residual(args, at, bytes_):
+def _residual(args, at, bytes_, scale):
     """What residual bytes stand for."""
     number = from_u8(bytes_) if args[at + 12] == UNSIGNED else from_i8(bytes_)
     moved = to_f32(number - splat_i32(np.int32(args[at + 14])))
-    return moved * splat(as_f32(args[at + 13]))
+    return moved * scale
 
 
 def _make_rows(rows: int):
@@ -120,7 +116,7 @@ def _make_rows(rows: int):
         total = fma(to_f32(sums[row] + end[0]), end[1], end[2])
         step = row * args[at + 1]
         if x != 0:
-            total = total + _residual(args, at, load_bytes(x + step))
+            total = total + _residual(args, at, load_bytes(x + step), end[9])
         store_bytes(y + step, _as_bytes(total, end))
 
     return store_some
@@ -154,7 +150,7 @@ def make_store_buffer(read):
                     y = y + load_part(args[at + 5] + 4 * place, lanes)
                 else:
                     bytes_ = load_bytes_part(args[at + 5] + place, lanes)
-                    y = y + _residual(args, at, bytes_)
+                    y = y + _residual(args, at, bytes_, end[9])
             if code > CLIP:
                 y = activate(code, y, alpha, beta)
             place = (row + i) * args[at + 1] + column
@@ -162,7 +158,7 @@ def make_store_buffer(read):
                 y = at_most(at_least(y, end[3]), end[4])
                 store_part(args[at] + 4 * place, y, lanes)
             else:
-                store_bytes_part(args[at] + place, _as_bytes(y, end), lanes)
+                store_bytes_part(args[at] + place, _as_bytes(y * end[5], end), lanes)
 
     return store_buffer
 

@@ -81,7 +81,7 @@ def make_strip(taps: int, stride: int, kind: Strip | None = None):
     ``offset`` bytes from there.  Weights of neighbouring taps are ``step`` bytes apart.
     ``ending`` is (output, bytes from pixel to pixel of it, addresses of scale and
     shift), ``limits`` the range of the output; for bytes there are also the address of
-    what is added to the sums, the inverse scale and the zero point.
+    what is added to the sums and the zero point.
     """
     kind = kind or REALS
 
@@ -209,18 +209,18 @@ def _store(context, builder, sums, ending, limits):
 
 
 def _store_bytes(context, builder, sums, ending, limits):
-    """As in ``requantize``; ``limits`` are bottom, top, inverse scale, zero point."""
+    """As in ``requantize``; all in steps: ``limits`` are bottom, top, zero point."""
     out, pitch, *places = _unpacked(builder, ending)
     kind = sums[0].type
     scale, shift, centre = (load_at(builder, place, kind) for place in places)
-    bottom, top, inverse, zero = _fitting(builder, limits, kind)
+    bottom, top, zero = _fitting(builder, limits, kind)
     whole = ir.VectorType(I32, kind.count)
     zero = builder.bitcast(zero, whole)
     rounder = ir.Constant(kind, [ROUNDER] * kind.count)
     for pixel, total in enumerate(sums):
         total = builder.fadd(total, centre)
         y = fused_multiply_add(context, builder, total, scale, shift)
-        y = hold_at_least(builder, builder.fmul(y, inverse), bottom)
+        y = hold_at_least(builder, y, bottom)
         steps = builder.fadd(hold_at_most(builder, y, top), rounder)
         number = builder.add(builder.bitcast(steps, whole), zero)
         bytes_ = builder.trunc(number, ir.VectorType(I8, kind.count))
@@ -241,8 +241,8 @@ def _fitting(builder, limits, kind):
 
 
 REALS = Strip(_real, _store, _arguments(4, 2))
-UNSIGNED = Strip(_byte(signed=False), _store_bytes, _arguments(5, 4))
-SIGNED = Strip(_byte(signed=True), _store_bytes, _arguments(5, 4))
+UNSIGNED = Strip(_byte(signed=False), _store_bytes, _arguments(5, 3))
+SIGNED = Strip(_byte(signed=True), _store_bytes, _arguments(5, 3))
 UNSIGNED_SUMS = UNSIGNED._replace(write=_store, arguments=REALS.arguments)
 SIGNED_SUMS = SIGNED._replace(write=_store, arguments=REALS.arguments)
 

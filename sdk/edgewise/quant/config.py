@@ -1,0 +1,65 @@
+"""What quantisation is asked for."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from edgewise.errors import ConfigError
+
+WEIGHTS = ("int8", "int4", "float16", "float32")
+ACTIVATIONS = ("int8", "int16", "float16", "float32")
+METHODS = ("minmax", "moving_average", "percentile", "entropy", "mse", "admm")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class QuantizeConfig:
+    """How a model is quantised.
+
+    Attributes:
+        weights: What weights are stored as: int8, int4, float16 or float32.
+        activations: What runs between layers: int8, int16, float16 or float32.
+        method: How ranges of activations are found: minmax, moving_average (of the
+            ends of batches), percentile (99.99), entropy (Kullback and Leibler), mse,
+            admm (Leng et al., 2018).
+        per_channel: Whether each output channel of a weight has a scale of its own.
+        symmetric: Whether zero of activations lies in the middle of their range; None:
+            where it fits best.
+        reduce_range: Whether int8 weights keep to 7 bits, -63 to 63: at twice the rate
+            on x86 processors that have no VNNI, and exact there.
+        equalize: Whether ranges of channels are evened out between layers that follow
+            one another (Nagel et al., 2019).
+        bias_correction: Whether biases take back what weights lose on average.
+        max_drop: How much lower than the source model ``evaluate`` may score; layers
+            that cost the most stay in float32 until it does. None: no guard.
+        evaluate: Scores a model; more is better.
+        keep: Patterns (as of fnmatch) of the names of weights that stay float32.
+    """
+
+    weights: str = "int8"
+    activations: str = "int8"
+    method: str = "minmax"
+    per_channel: bool = True
+    symmetric: bool | None = None
+    reduce_range: bool = True
+    equalize: bool = False
+    bias_correction: bool = False
+    max_drop: float | None = None
+    evaluate: Callable[[Any], float] | None = None
+    keep: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        """Refuse what cannot be meant."""
+        _among("weights", self.weights, WEIGHTS)
+        _among("activations", self.activations, ACTIVATIONS)
+        _among("method", self.method, METHODS)
+        if (self.max_drop is None) != (self.evaluate is None):
+            raise ConfigError("max_drop and evaluate: want both, or neither")
+        if self.max_drop is not None and not self.max_drop >= 0:
+            raise ConfigError(f"max_drop={self.max_drop!r}: want 0 or more")
+
+
+def _among(name: str, value: str, known: tuple[str, ...]) -> None:
+    if value not in known:
+        raise ConfigError(f"{name}={value!r}: want one of {', '.join(known)}")

@@ -1,0 +1,100 @@
+"""What values of a model look like over calibration data."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+
+import numpy as np
+
+from edgewise.errors import ConfigError
+from edgewise.ir.graph import Graph, Value
+from edgewise.ir.module import Module
+from edgewise.ir.op import Array
+from edgewise.model import INFER, Model
+from edgewise.runtime.config import SessionConfig
+from edgewise.runtime.session import Session
+
+A_BATCH = 1 << 14  # numbers of a batch that are kept
+MOST = 1 << 18  # numbers that are kept of a value in all
+RATE = 0.1  # of the newest batch in moving averages
+
+
+class Seen:
+    """A value over all batches.
+
+    Attributes:
+        low: The least number.
+        high: The largest.
+        average: Moving averages of the least and the largest of batches.
+        means: Mean of every channel (the last axis), over all but it.
+        batches: How many there were.
+    """
+
+    def __init__(self) -> None:
+        self.low, self.high = np.inf, -np.inf
+        self.average = (0.0, 0.0)
+        self.means: Array = np.zeros(0)
+        self.batches = 0
+        self._kept: list[Array] = []
+
+    def add(self, x: Array) -> None:
+        """One batch more."""
+        if not x.size:
+            return
+        low, high = float(x.min()), float(x.max())
+        self.low, self.high = min(self.low, low), max(self.high, high)
+        rate = RATE if self.batches else 1.0
+        ends = zip(self.average, (low, high), strict=True)
+        self.average = tuple(old + rate * (new - old) for old, new in ends)  # type: ignore[assignment]
+        self._mean(x)
+        flat = x.reshape(-1)
+        self._kept.append(flat[:: max(flat.size // A_BATCH, 1)].astype(np.float32))
+        if sum(part.size for part in self._kept) > MOST:
+            self._kept = [np.concatenate(self._kept)[::2]]
+
+    def _mean(self, x: Array) -> None:
+        rows = x.reshape(-1, x.shape[-1]) if x.ndim else x.reshape(1, 1)
+        mean = rows.mean(0, dtype=np.float64)
+        self.batches += 1
+        if self.means.shape == mean.shape:
+            self.means = self.means + (mean - self.means) / self.batches
+        else:
+            self.means = mean
+
+    @property
+    def sample(self) -> Array:
+        """Some of the numbers, evenly taken."""
+        return np.concatenate(self._kept) if self._kept else np.zeros(1, np.float32)
+
+
+def observed(
+    model: Model, values: Sequence[Value], batches: Iterable[Mapping[str, Array]]
+) -> dict[Value, Seen]:
+    """What each value looks like.
+
+    Raises:
+        ConfigError: There are no batches, or a value is not finite in one.
+    """
+    graph = model.module.functions[INFER]
+    names = tuple(f"{number}" for number in range(len(values)))
+    watched = Graph(graph.inputs, tuple(values), names, {}, graph.binders)
+    module = _with(model.module, watched)
+    seen = {value: Seen() for value in values}
+    count = 0
+    with Session(Model(module), SessionConfig()) as session:
+        for count, feed in enumerate(batches, 1):
+            found = session.run(feed)
+            for name, value in zip(names, values, strict=True):
+                if not np.isfinite(found[name]).all():
+                    raise ConfigError(
+                        f"calibration: batch {count} makes numbers that are not finite"
+                        f" at {value.node.label or value.op.name}; want finite data"
+                    )
+                seen[value].add(found[name])
+    if not count:
+        raise ConfigError("calibration: got no batches; want some typical inputs")
+    return seen
+
+
+def _with(module: Module, graph: Graph) -> Module:
+    return Module({**module.functions, INFER: graph}, module.variables, module.metadata)

@@ -1,0 +1,164 @@
+"""A graph whose layers run over bytes."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from edgewise.errors import InternalError
+from edgewise.ir.graph import (
+    Graph,
+    Inputs,
+    Node,
+    Value,
+    Variable,
+    constant,
+    variable_value,
+    with_inputs,
+)
+from edgewise.ir.op import Array
+from edgewise.ops.byte_products import ByteConv, ByteDepthwiseConv, ByteLinear
+from edgewise.ops.conv import Conv, DepthwiseConv
+from edgewise.ops.pack import QUAD
+from edgewise.ops.pad import Pad
+from edgewise.ops.quantize import Dequantize, Quantize
+from edgewise.quant.grid import Grid
+from edgewise.quant.sites import MOVES, RESIDUAL, moved_by
+from edgewise.quant.weights import Whole
+
+
+class Layer(NamedTuple):
+    """What a layer becomes.
+
+    Attributes:
+        weight: Its weight.
+        scale: What the epilogue scales sums of real numbers by; None: nothing.
+        shift: What it adds; None: nothing.
+        bits: Of the weights.
+    """
+
+    weight: Whole
+    scale: Array | None
+    shift: Array | None
+    bits: int
+
+
+class Rewrite:
+    """One walk over a graph.
+
+    Args:
+        layers: What layers become, by their nodes.
+        grids: The grid of every value that becomes bytes, of the old graph.
+    """
+
+    def __init__(self, layers: Mapping[Node, Layer], grids: Mapping[Value, Grid]):
+        self._layers, self._grids = layers, grids
+        self._bytes: dict[Value, tuple[Value, Grid]] = {}  # by new real values
+
+    def apply(self, graph: Graph) -> Graph:
+        """The new graph."""
+        return graph.rebuild(self._visit)
+
+    def _visit(self, node: Node, inputs: Inputs) -> tuple[Value, ...]:
+        layer = self._layers.get(node)
+        if layer is not None:
+            return (self._product(node, inputs, layer),)
+        old = Value(node)
+        if isinstance(node.op, MOVES) and old in self._grids:
+            return (self._moved(node, inputs),)
+        return with_inputs(node, inputs)
+
+    def _moved(self, node: Node, inputs: Inputs) -> Value:
+        """A move of bytes; all that it moves are on the grid of what it gives."""
+        on = self._grids[Value(node)]
+        count = len(moved_by(node))
+        moved = [
+            self._as_bytes(value, on) for value in inputs[:count] if value is not None
+        ]
+        made = node.op(*moved, *inputs[count:], label=node.label)
+        return self._real(made, on)
+
+    def _product(self, node: Node, inputs: Inputs, layer: Layer) -> Value:
+        x, old = inputs[0], node.inputs[0]
+        if x is None or old is None:
+            raise InternalError(f"{node}: a layer without an image")
+        on = self._grids[old]
+        made, residual = self._grids.get(Value(node)), (*inputs, None)[RESIDUAL]
+        factor = layer.weight.scale * np.float32(on.scale)
+        scale = factor if layer.scale is None else factor * layer.scale
+        ending: dict[str, Any] = {"x_zero": on.zero, "weight_bits": layer.bits}
+        if made is not None:
+            ending |= {"y_type": "u8", "y_scale": made.scale, "y_zero": made.zero}
+            if residual is not None:
+                added = self._grids[(*node.inputs, None)[RESIDUAL]]  # type: ignore[index]  # there
+                residual = self._as_bytes(residual, added)
+                ending |= {"residual_scale": added.scale, "residual_zero": added.zero}
+        op = _op(node, ending)
+        info = layer.weight.info
+        result: Value = op(
+            self._filled(self._as_bytes(x, on), op),
+            variable_value(info.key, info.type),
+            constant(scale.astype(np.float32)),
+            None if layer.shift is None else constant(layer.shift),
+            residual,
+            label=node.label,
+        )
+        return result if made is None else self._real(result, made)
+
+    def _filled(self, x: Value, op: Any) -> Value:
+        """Bytes with channels in whole fours."""
+        short = -_last(x) % QUAD
+        if isinstance(op, ByteDepthwiseConv) or not short:
+            return x
+        begins = (0,) * x.type.rank
+        return Pad((*begins, *begins[:-1], short))(x)  # weights there are 0
+
+    def _as_bytes(self, value: Value, on: Grid) -> Value:
+        """A value on a grid; those that lie there already are taken as they are."""
+        found = self._bytes.get(value)
+        if found is not None and found[1] == on:
+            return found[0]
+        made = Quantize()(value, *_pair(on))
+        self._bytes[value] = made, on
+        return made
+
+    def _real(self, bytes_: Value, on: Grid) -> Value:
+        """The real numbers that bytes stand for, for those that want them."""
+        value = Dequantize()(bytes_, *_pair(on))
+        self._bytes[value] = bytes_, on
+        return value
+
+
+def _last(x: Value) -> int:
+    size = x.type.shape[-1]
+    if not isinstance(size, int):
+        raise InternalError(f"{x}: channels that only a run knows")
+    return size
+
+
+def _pair(on: Grid) -> tuple[Value, Value]:
+    scale = np.asarray(on.scale, np.float32)
+    return constant(scale), constant(np.asarray(on.zero, np.uint8))
+
+
+def _op(node: Node, ending: dict[str, Any]) -> Any:
+    """The layer's op over bytes."""
+    op: Any = node.op
+    channels = Value(node).type.shape[-1]
+    ending |= {"channels": channels, "activation": op.activation}
+    ending |= {"alpha": op.alpha, "beta": op.beta}
+    if not isinstance(op, Conv | DepthwiseConv):
+        return ByteLinear(**ending)
+    names = ("kernel", "strides", "pads", "dilations")
+    ending |= {name: getattr(op, name) for name in names}
+    if isinstance(op, DepthwiseConv):
+        return ByteDepthwiseConv(**ending)
+    return ByteConv(**ending, groups=op.groups)
+
+
+def read_variables(graphs: Collection[Graph]) -> set[str]:
+    """Names of the variables that graphs read."""
+    nodes = [node for graph in graphs for node in graph.nodes()]
+    return {node.op.key for node in nodes if isinstance(node.op, Variable)}
