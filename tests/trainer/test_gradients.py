@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import importlib
+import pkgutil
 from collections.abc import Callable
 
 import pytest
 
+import edgewise_trainer.autodiff
 from edgewise.errors import TrainabilityError
 from edgewise.ir.op import OPS
 from edgewise_trainer.autodiff import has_gradient
+from edgewise_trainer.autodiff.rule import rules
 
 SAMPLED = [name for name in OPS if any(True for _ in OPS[name].samples())]
 WITH_GRADIENT = [name for name in SAMPLED if has_gradient(OPS[name])]
@@ -69,3 +73,16 @@ def test_a_gradient_is_the_limit_of_differences(
 def test_every_op_without_a_gradient_has_a_reason() -> None:
     known = {name for names in WITHOUT.values() for name in names.split()}
     assert {name for name in OPS if not has_gradient(OPS[name])} == known
+
+
+def test_a_rule_stands_where_it_is_looked_for() -> None:
+    package = edgewise_trainer.autodiff
+    for module in pkgutil.iter_modules(package.__path__):
+        importlib.import_module(f"{package.__name__}.{module.name}")
+    assert rules()
+    astray = {
+        op.__name__
+        for op, rule in rules().items()
+        if op.__module__.split(".")[-1] != rule.__module__.split(".")[-1]
+    }
+    assert astray == set()

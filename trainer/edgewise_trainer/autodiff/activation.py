@@ -27,6 +27,8 @@ from edgewise.ops import (
     Silu,
     Softplus,
     Softsign,
+    Sub,
+    Tanh,
     ThresholdedRelu,
     Where,
 )
@@ -44,6 +46,13 @@ def relu(at: Adjoint) -> Gradients:
 def named(at: Adjoint) -> Gradients:
     """Those that epilogues have under the same name."""
     return (ActivationGrad(at.op.name)(at.dy, at.x),)
+
+
+@gradient(Tanh)
+def tanh(at: Adjoint) -> Gradients:
+    """``1 - y ** 2``: its result tells, so its input need not be kept."""
+    slope = Sub()(scalar(1.0, at.y), Mul()(at.y, at.y))
+    return (Mul()(at.dy, slope),)
 
 
 @gradient(Gelu)

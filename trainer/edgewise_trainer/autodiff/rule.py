@@ -91,6 +91,11 @@ def gradient(*ops: type[Op]) -> Callable[[Rule], Rule]:
     return register
 
 
+def rules() -> dict[type[Op], Rule]:
+    """Those that are known so far: a family is imported when it is met."""
+    return dict(_RULES)
+
+
 def has_gradient(op: type[Op]) -> bool:
     """Whether there is a rule for an op; a form of it may still be refused."""
     return _find(op) is not None

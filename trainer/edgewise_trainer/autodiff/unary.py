@@ -29,7 +29,6 @@ from edgewise.ops import (
     Sqrt,
     Sub,
     Tan,
-    Tanh,
 )
 from edgewise_trainer.autodiff.rule import Adjoint, Gradients, gradient
 from edgewise_trainer.autodiff.shapes import scalar
@@ -117,12 +116,6 @@ def sinh(at: Adjoint) -> Gradients:
 def cosh(at: Adjoint) -> Gradients:
     """The other of the two."""
     return (Mul()(at.dy, Sinh()(at.x)),)
-
-
-@gradient(Tanh)
-def tanh(at: Adjoint) -> Gradients:
-    """``1 - y ** 2``."""
-    return (Mul()(at.dy, _one_minus_square(at.y)),)
 
 
 @gradient(Asinh)
