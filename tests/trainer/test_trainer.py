@@ -137,3 +137,20 @@ def stack(depth: int) -> onnx.ModelProto:
     graph = helper.make_graph(nodes, "stack", [x], [y], weights)
     opset = helper.make_opsetid("", 17)
     return helper.make_model(graph, opset_imports=[opset], ir_version=8)
+
+
+@pytest.mark.parametrize("trainable", ["all", "last:1", "lora:2"])
+def test_a_trainer_that_begins_anew_does_the_same_again(trainable: str) -> None:
+    x = RNG.standard_normal((16, 1, 8, 8)).astype(np.float32)
+    y = np.arange(16) % 3
+    optimizer = optimizers.Adam(1e-2)
+    trainer = Trainer(ew.convert(network()), None, optimizer, trainable)
+    first, ends = trainer.parameters(), []
+    for _ in range(2):
+        trainer.fit((x, y), epochs=2, batch_size=5)
+        ends.append(trainer.parameters())
+        trainer.restart(first)
+    assert trainer.steps == 0
+    for name, value in ends[0].items():
+        np.testing.assert_array_equal(value, ends[1][name])
+    assert any((first[name] != value).any() for name, value in ends[0].items())

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Sequence
 
 import numpy as np
 
 from edgewise.ir.op import Array
 from edgewise_trainer.data import Data, Inputs, batches
-from edgewise_trainer.history import Callback, Progress, told
+from edgewise_trainer.history import Callback, Epoch, History, Progress, told
 
 
 class Course:
@@ -54,3 +55,30 @@ class Course:
                 return total / count, True
         self.epoch, self.batch = self.epoch + 1, 0
         return total / count if count else float("nan"), False
+
+    def passes(
+        self,
+        epochs: int,
+        run: Callable[[], tuple[float, bool]],
+        validate: Callable[[], dict[str, float]],
+        callbacks: Sequence[Callback],
+    ) -> History:
+        """Some passes, each evaluated behind it; fewer if a callback ends them.
+
+        Args:
+            epochs: Passes.
+            run: Does the rest of a pass.
+            validate: Evaluates.
+            callbacks: See every pass.
+        """
+        done: list[Epoch] = []
+        for _ in range(epochs):
+            start, number = time.monotonic(), self.epoch + 1
+            loss, stopped = run()
+            found = validate()
+            seconds = time.monotonic() - start
+            epoch = Epoch(number=number, loss=loss, seconds=seconds, validation=found)
+            done.append(epoch)
+            if told(callbacks, epoch) or stopped:
+                break
+        return History(tuple(done))

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from edgewise.errors import ShapeError
+from edgewise.ir.module import Module
 from edgewise.ir.op import Array
 from edgewise.model import Model
 from edgewise.runtime.config import SessionConfig
@@ -15,7 +16,15 @@ from edgewise.runtime.memory import MemoryReport
 from edgewise.runtime.session import Session
 from edgewise.runtime.workspace import threads_of
 from edgewise_trainer.data import as_target
-from edgewise_trainer.names import APPLY, LOSS, RATE, STEP, TARGET, WEIGHT
+from edgewise_trainer.names import (
+    APPLY,
+    LOSS,
+    RATE,
+    STEP,
+    TARGET,
+    WEIGHT,
+)
+from edgewise_trainer.names import PREPARE as DERIVING
 from edgewise_trainer.prediction import Prediction, predicted
 from edgewise_trainer.task import WHOLE, Setting, Step, Way
 from edgewise_trainer.ways import work_of
@@ -60,6 +69,29 @@ class Engine:
     def variables(self) -> Mapping[str, Array]:
         """Arrays of the variables, as they are stored; steps change them."""
         return self._session.variables
+
+    def restart(self, module: Module, step: Step, state: Mapping[str, Array]) -> bool:
+        """Begin anew with the variables of a module; False where that cannot be.
+
+        Variables that no step assigns, or from which others are derived, want a new
+        session.
+        """
+        assigned, old = step.graph.updates.keys(), self._module.variables
+        same = all(
+            key in assigned or info.initial is old[key].initial
+            for key, info in module.variables.items()
+            if key in old and key not in {own.key for own in step.states}
+        )
+        if not same or DERIVING in self._module.functions:
+            return False
+        for key in assigned & module.variables.keys():
+            initial = module.variables[key].initial
+            if initial is not None:
+                np.copyto(self.variables[key], initial)
+        for info in step.states:
+            first = state.get(info.key, info.initial)
+            np.copyto(self.variables[info.key], 0 if first is None else first)
+        return True
 
     @property
     def notes(self) -> tuple[str, ...]:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import functools
 import logging
 import os
-import time
 from collections.abc import Mapping, Sequence
 from typing import Self
 
@@ -21,7 +20,7 @@ from edgewise_trainer.data import Data, Inputs, batches, examples, named
 from edgewise_trainer.engine import engine_for
 from edgewise_trainer.evaluation import evaluated, scored
 from edgewise_trainer.explain import described, explained
-from edgewise_trainer.history import Callback, Epoch, History, told
+from edgewise_trainer.history import Callback, History
 from edgewise_trainer.lora import merged
 from edgewise_trainer.losses import Loss
 from edgewise_trainer.names import EVALUATE, INFER
@@ -157,20 +156,14 @@ class Trainer:
 
         A trainer that was resumed within a pass goes on where it was.
         """
-        done: list[Epoch] = []
         size = batch_size or self._setting.batch_size or BATCH_SIZE
-        for _ in range(epochs):
-            start, number = time.monotonic(), self._course.epoch + 1
-            loss, stopped = self._course.run(
-                data, size, self.step, self.steps, callbacks
-            )
-            found = {} if validation is None else self.evaluate(validation)
-            seconds = time.monotonic() - start
-            epoch = Epoch(number=number, loss=loss, seconds=seconds, validation=found)
-            done.append(epoch)
-            if told(callbacks, epoch) or stopped:
-                break
-        return History(tuple(done))
+        course = self._course
+        return course.passes(
+            epochs,
+            lambda: course.run(data, size, self.step, self.steps, callbacks),
+            lambda: {} if validation is None else self.evaluate(validation),
+            callbacks,
+        )
 
     def evaluate(
         self, data: Data, batch_size: int | None = None, *, averaged: bool = False
@@ -204,6 +197,20 @@ class Trainer:
                 states[adapter.b.key] = np.zeros_like(states[adapter.b.key])
         self._model = Model(given(self._bare().module, values))
         self._open(self._model, states)
+
+    def restart(
+        self,
+        parameters: Mapping[str, Array],
+        state: Mapping[str, Array] | None = None,
+    ) -> None:
+        """Begin anew, at step 0, with other parameters and no memory but ``state``.
+
+        As ``set_parameters``, but so cheap that one trainer can serve many devices.
+        """
+        self._model = Model(given(self._bare().module, parameters))
+        if not self._engine.restart(self._model.module, self._task.step, state or {}):
+            self._open(self._model, state or {})
+        self.steps, self._course = 0, Course(self._setting.seed)
 
     def export(self, *, averaged: bool = False) -> Model:
         """The model as it is now, to run or to save; adapters are merged.

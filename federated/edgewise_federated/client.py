@@ -1,0 +1,171 @@
+"""A device in a round: it gets the model, learns, and tells what changed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from edgewise.errors import FederatedError
+from edgewise.ir.op import Array
+from edgewise.model import Model
+from edgewise_federated.steer import ANCHOR, CONTROL, Controlled, Proximal
+from edgewise_federated.update import Layout
+from edgewise_trainer import Trainer
+from edgewise_trainer.data import Inputs
+from edgewise_trainer.losses import Loss
+from edgewise_trainer.optimizers import Optimizer
+from edgewise_trainer.schedules import rate_at
+from edgewise_trainer.values import replaced
+
+Data = tuple[Array, Array]
+
+
+class Work(NamedTuple):
+    """What a device is asked to do.
+
+    Attributes:
+        epochs: Passes over its data.
+        batch_size: Examples of a step.
+        control: SCAFFOLD: the control of all, flat; None: there are none.
+        seed: Decides the order of its examples.
+    """
+
+    epochs: int
+    batch_size: int
+    control: Array | None
+    seed: tuple[int, ...]
+
+
+class Learned(NamedTuple):
+    """What came of it.
+
+    Attributes:
+        change: Of the parameters that travel, flat.
+        loss: Mean loss of the last pass.
+        control: What the control of the device is now, flat; None: there is none.
+        personal: Parameters that stay, by name.
+    """
+
+    change: Array
+    loss: float
+    control: Array | None
+    personal: dict[str, Array]
+
+
+class Client:
+    """Learns for one device after another: what differs is given each time.
+
+    Args:
+        model: The model.
+        loss: What it makes small.
+        optimizer: How.
+        strategy: Of the run; fedprox and scaffold steer the steps.
+        trainable: What is trained.
+        mu: Of fedprox.
+        personal: Names of the parameters that stay.
+    """
+
+    def __init__(
+        self,
+        model: Model,
+        loss: str | Loss,
+        optimizer: Optimizer,
+        strategy: str = "fedavg",
+        trainable: str | Sequence[str] = "all",
+        mu: float = 0.0,
+        personal: Sequence[str] = (),
+    ) -> None:
+        self._model, self._strategy = model, strategy
+        if strategy == "fedprox":
+            optimizer = Proximal(optimizer, mu)
+        elif strategy == "scaffold":
+            optimizer = Controlled(optimizer)
+        self._optimizer = optimizer
+        self._trainer = Trainer(model, loss, optimizer, trainable)
+        self._personal = tuple(personal)
+
+    @property
+    def trained(self) -> tuple[str, ...]:
+        """Names of the parameters that are trained."""
+        return tuple(self._trainer.trained)
+
+    def learn(
+        self,
+        values: Array,
+        layout: Layout,
+        data: Data,
+        work: Work,
+        personal: Mapping[str, Array],
+        control: Array | None,
+    ) -> Learned:
+        """A device's part of a round.
+
+        Args:
+            values: The model of all, flat.
+            layout: What its numbers are.
+            data: The device's examples.
+            work: What it is asked.
+            personal: Its own parameters; those of the model where it has none yet.
+            control: SCAFFOLD: its control, flat.
+        """
+        named = layout.named(values)
+        given = {**named, **personal}
+        correction = None
+        if work.control is not None and control is not None:
+            correction = work.control - control
+        self._trainer.restart(given, self._state(named, layout, correction))
+        loss = self._fit(data, work)
+        now = self._trainer.parameters()
+        change = layout.flat(now) - values
+        if not np.isfinite(change).all() or not np.isfinite(loss):
+            raise FederatedError("its training left the finite numbers")
+        kept = {name: now[name] for name in self._personal}
+        if correction is None or work.control is None or control is None:
+            return Learned(change, loss, None, kept)
+        steps = self._trainer.steps
+        rate = sum(rate_at(self._optimizer.lr, step) for step in range(steps))
+        moved = control - work.control - change / np.float32(max(rate, 1e-12))
+        return Learned(change, loss, moved.astype(np.float32), kept)
+
+    def _fit(self, data: Data, work: Work) -> float:
+        """All passes; the mean loss of the last."""
+        loss = float("nan")
+        for epoch in range(work.epochs):
+            losses = [
+                self._trainer.step(x, y)
+                for x, y in shuffled(data, work.batch_size, (*work.seed, epoch))
+            ]
+            loss = float(np.mean(losses)) if losses else float("nan")
+        return loss
+
+    def _state(
+        self, named: Mapping[str, Array], layout: Layout, correction: Array | None
+    ) -> dict[str, Array]:
+        """What the steering optimizers begin with, as it is stored."""
+        if self._strategy == "fedprox":
+            slot, arrays = ANCHOR, dict(named)
+        elif correction is not None:
+            slot, arrays = CONTROL, layout.named(correction)
+        else:
+            return {}
+        found = {}
+        for key in self._trainer.trained:
+            if key in arrays:
+                info = self._model.module.variables[key]
+                stored = replaced(info, key, arrays[key]).initial
+                if stored is not None:
+                    found[f"{key}/{slot}"] = stored
+        return found
+
+
+def shuffled(
+    data: Data, size: int, seed: tuple[int, ...]
+) -> Iterator[tuple[Inputs, Array]]:
+    """Batches of examples in an order that a seed decides."""
+    x, y = data
+    order = np.random.default_rng(seed).permutation(len(y))
+    for start in range(0, len(order), size):
+        rows = order[start : start + size]
+        yield x[rows], y[rows]

@@ -1,0 +1,154 @@
+"""What a federated run is asked for."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from edgewise.errors import ConfigError
+
+STRATEGIES = (
+    "fedavg",
+    "fedprox",
+    "scaffold",
+    "fedadam",
+    "fedyogi",
+    "fedavgm",
+    "fedmedian",
+    "trimmed_mean",
+    "krum",
+)
+# What has to see each update by itself, or weighs them by what it sees.
+SEES_ONE = ("fedmedian", "trimmed_mean", "krum", "scaffold")
+
+
+@dataclass(frozen=True, slots=True)
+class Privacy:
+    """Client-level differential privacy (McMahan et al., 2018).
+
+    Attributes:
+        clip: Largest norm of what a device sends.
+        noise_multiplier: Deviation of the noise, as a multiple of ``clip``.
+        delta: The chance that the promise does not hold.
+    """
+
+    clip: float
+    noise_multiplier: float
+    delta: float = 1e-5
+
+    def __post_init__(self) -> None:
+        """Refuse what promises nothing."""
+        if not self.clip > 0 or not self.noise_multiplier > 0:
+            raise ConfigError(
+                f"privacy: got clip={self.clip!r}, noise_multiplier="
+                f"{self.noise_multiplier!r}; want both above 0"
+            )
+        if not 0 < self.delta < 1:
+            raise ConfigError(f"privacy: delta={self.delta!r}: want one from 0 to 1")
+
+
+@dataclass(frozen=True, slots=True)
+class Device:
+    """What a device can do.
+
+    Attributes:
+        speed: Steps it does while an average one does 1.
+        available: Chance that it answers a round.
+        trainable: What it trains, as ``Trainer`` has it.
+        local_epochs: Passes over its data; None: as the run has it.
+    """
+
+    speed: float = 1.0
+    available: float = 1.0
+    trainable: str | Sequence[str] = "all"
+    local_epochs: int | None = None
+
+    def __post_init__(self) -> None:
+        """Refuse what no device is."""
+        if not self.speed > 0 or not 0 <= self.available <= 1:
+            raise ConfigError(
+                f"device: got speed={self.speed!r}, available={self.available!r};"
+                " want a speed above 0 and a chance from 0 to 1"
+            )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FederatedConfig:
+    """A federated run.
+
+    Attributes:
+        rounds: How many.
+        clients_per_round: Devices asked in each; under ``privacy`` on average.
+        local_epochs: Passes of a device over its data in a round.
+        batch_size: Examples of a step.
+        strategy: How updates become one: fedavg, fedprox, scaffold, fedadam, fedyogi,
+            fedavgm, fedmedian, trimmed_mean, krum, or a strategy of Flower.
+        options: Numbers of the strategy: see ``edgewise_federated.aggregate``.
+        codec: How updates travel: float32, float16, int8, int4, topk:SHARE.
+        personal: What stays on the device: as ``trainable`` of a Trainer names it.
+        secure_aggregation: Whether the server sees sums of updates alone.
+        privacy: Differential privacy; None: none.
+        deadline_s: Seconds that a round waits for answers.
+        quorum: Share of the devices asked without which a round fails.
+        max_norm: Largest norm of an update that is accepted; None: any.
+        checkpoint_dir: Where a run is kept so that it can go on; None: nowhere.
+        mode: sync, or buffered: as soon as ``buffer_size`` updates are there.
+        buffer_size: See ``mode``; None: ``clients_per_round``.
+        devices: What each can do; None: all the same.
+        seed: Decides all that is drawn.
+    """
+
+    rounds: int = 10
+    clients_per_round: int = 10
+    local_epochs: int = 1
+    batch_size: int = 32
+    strategy: Any = "fedavg"
+    options: Mapping[str, float] | None = None
+    codec: str = "float32"
+    personal: str | Sequence[str] | None = None
+    secure_aggregation: bool = False
+    privacy: Privacy | None = None
+    deadline_s: float = 60.0
+    quorum: float = 0.5
+    max_norm: float | None = None
+    checkpoint_dir: str | None = None
+    mode: str = "sync"
+    buffer_size: int | None = None
+    devices: Sequence[Device] | None = None
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        """Refuse what cannot be meant, and what does not go together."""
+        for name in ("rounds", "clients_per_round", "local_epochs", "batch_size"):
+            value = getattr(self, name)
+            if not isinstance(value, int) or value < 1:
+                raise ConfigError(f"{name}={value!r}: want a whole number from 1 on")
+        if not 0 <= self.quorum <= 1:
+            raise ConfigError(f"quorum={self.quorum!r}: want a share from 0 to 1")
+        if not self.deadline_s > 0:
+            raise ConfigError(f"deadline_s={self.deadline_s!r}: want seconds above 0")
+        if isinstance(self.strategy, str) and self.strategy not in STRATEGIES:
+            known = ", ".join(STRATEGIES)
+            raise ConfigError(f"strategy={self.strategy!r}: want one of {known}")
+        if self.mode not in ("sync", "buffered"):
+            raise ConfigError(f"mode={self.mode!r}: want sync or buffered")
+        if self.secure_aggregation:
+            self._want_sums()
+
+    def _want_sums(self) -> None:
+        """Raise for what needs to see single updates."""
+        problems = []
+        if not isinstance(self.strategy, str) or self.strategy in SEES_ONE:
+            problems.append(f"strategy={self.strategy!r}")
+        if self.mode == "buffered":
+            problems.append("mode='buffered'")
+        if self.codec != "float32":
+            problems.append(f"codec={self.codec!r}")
+        if self.max_norm is not None:
+            problems.append("max_norm")
+        if problems:
+            raise ConfigError(
+                f"secure_aggregation with {', '.join(problems)}: that needs to see"
+                " single updates, and the server sees sums alone"
+            )
