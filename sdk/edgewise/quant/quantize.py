@@ -3,25 +3,30 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from fnmatch import fnmatchcase
 
 import numpy as np
 
 from edgewise.errors import ConfigError
-from edgewise.ir.graph import Constant, Graph, Node, Value, Variable
+from edgewise.ir.bodies import reachable
+from edgewise.ir.graph import Graph, Node, Value, Variable
 from edgewise.ir.module import Module, VariableInfo
 from edgewise.ir.op import Array
 from edgewise.model import INFER, Model
+from edgewise.quant.bias import lost_on_average
 from edgewise.quant.config import QuantizeConfig
+from edgewise.quant.equalize import equalized
+from edgewise.quant.factors import Factors
 from edgewise.quant.grid import grid
-from edgewise.quant.observe import observed
+from edgewise.quant.guard import finite_score, real_layers
+from edgewise.quant.observe import Seen, observed
 from edgewise.quant.ranges import METHODS, Range
 from edgewise.quant.report import KEY, LayerReport, QuantizationReport
-from edgewise.quant.rewrite import Layer, Rewrite, read_variables
+from edgewise.quant.rewrite import Layer, Rewrite, reads
+from edgewise.quant.sensitivity import sensitivities
 from edgewise.quant.sites import MOVES, Sites, moved_by
 from edgewise.quant.weights import EIGHT, SEVEN, as_bytes
-from edgewise.runtime.session import Session
 
 logger = logging.getLogger(__name__)
 PREPARE = "prepare"
@@ -57,20 +62,21 @@ class Quantizer:
     def __init__(
         self, model: Model, calibration: Batches | None, config: QuantizeConfig
     ) -> None:
-        self._model, self._config = model, config
+        self._source, self._config = model, config
+        self._model = model = equalized(model) if config.equalize else model
         self._graph = model.module.functions[INFER]
         self.sites = Sites(self._graph, model.module.variables)
         self.sites.layers[:] = [n for n in self.sites.layers if not self._kept(n)]
         if not self.sites.layers:
             raise ConfigError("quantize: got a model without layers for int8 kernels")
-        self._seen = observed(model, self.sites.values, calibration or ())
+        self._batches = tuple(calibration or ())
+        self._seen = observed(model, self.sites.values, self._batches)
         self._ranges = self._found()
-        with Session(model) as session:
-            self._arrays = {
-                key: np.array(session.variables[key])
-                for key, info in model.module.variables.items()
-                if info.initial is None
-            }
+        self._factors = Factors(model)
+        self._reads = reads(model.module.functions.values())
+        self._made: dict[Node, Layer] = {}
+        self._sensitivities: dict[Node, float] = {}
+        self._warnings = warnings(self._seen, self._batches)
 
     def _kept(self, node: Node) -> bool:
         name = self.sites.names[node]
@@ -90,9 +96,43 @@ class Quantizer:
 
     def result(self) -> Model:
         """The model that was asked for."""
-        return self.model(self.sites.layers)
+        evaluate, drop = self._config.evaluate, self._config.max_drop
+        if evaluate is None or drop is None:
+            return self.model(self.sites.layers)
+        return self._guarded(evaluate, drop)
 
-    def model(self, chosen: Sequence[Node]) -> Model:
+    def _guarded(self, evaluate: Callable[[Model], float], drop: float) -> Model:
+        """The fastest model that scores at most ``drop`` below the source."""
+        source = finite_score(evaluate(self._source))
+        scores: dict[frozenset[Node], float] = {}
+
+        def holds(real: Sequence[Node]) -> bool:
+            score = float(evaluate(self.model(self._without(real))))
+            logger.info("%d layers real: scores %g", len(real), score)
+            scores[frozenset(real)] = score
+            return score >= source - drop
+
+        real = real_layers(self._ranked, holds)
+        over = self._without(real)
+        score = scores.get(frozenset(real), source)
+        count = f"{len(over)} of {len(self.sites.layers)} layers over bytes"
+        return self.model(over, f"guard: scores {score:g} with {count}, was {source:g}")
+
+    def _without(self, real: Sequence[Node]) -> list[Node]:
+        return [node for node in self.sites.layers if node not in real]
+
+    def _ranked(self) -> list[Node]:
+        """Layers, the most sensitive first."""
+        found = sensitivities(
+            self._model,
+            self.sites.layers,
+            lambda layer: self.model([layer]),
+            self._batches,
+        )
+        self._sensitivities = found
+        return sorted(found, key=lambda layer: -found[layer])
+
+    def model(self, chosen: Sequence[Node], *notes: str) -> Model:
         """The model with these layers over bytes."""
         wanted = self.sites.of(chosen, self._graph)
         symmetric = bool(self._config.symmetric)
@@ -102,63 +142,60 @@ class Quantizer:
         layers = {node: self._layer(node) for node in chosen}
         graph = Rewrite(layers, grids).apply(self._graph)
         module = self._module(graph, layers)
-        report = self._report(layers)
+        report = self._report(layers, notes)
         metadata = {**module.metadata, KEY: report.text()}
         return Model(Module(module.functions, module.variables, metadata))
 
     def _layer(self, node: Node) -> Layer:
-        weight = node.inputs[1]
+        """What a layer becomes; the same in every model."""
+        if node not in self._made:
+            self._made[node] = self._new_layer(node)
+        return self._made[node]
+
+    def _new_layer(self, node: Node) -> Layer:
+        x, weight = node.inputs[:2]
+        assert x is not None  # noqa: S101 - layers have an image
         assert weight is not None and isinstance(weight.op, Variable)  # noqa: S101, PT018
         info = self._model.module.variables[weight.op.key]
         limit, bits = (SEVEN, 7) if self._config.reduce_range else (EIGHT, 8)
         whole = as_bytes(info, limit=limit, per_channel=self._config.per_channel)
-        scale, shift = (self._array(v) for v in (*node.inputs, None, None)[2:4])
+        scale, shift = (self._factors.of(v) for v in (*node.inputs, None, None)[2:4])
+        if self._config.bias_correction and info.packing is not None:
+            lack = lost_on_average(whole.lost, info.packing, self._seen[x].means)
+            back = lack if scale is None else lack * scale
+            shift = (back if shift is None else shift + back).astype(np.float32)
+        if self._reads[whole.info.key] > 1:  # somebody may go on reading it as it was
+            whole = whole.named(f"{whole.info.key}.int8")
         return Layer(whole, scale, shift, bits)
-
-    def _array(self, value: Value | None) -> Array | None:
-        """What a factor of an epilogue is."""
-        if value is None:
-            return None
-        if isinstance(value.op, Constant):
-            return value.op.array
-        if not isinstance(value.op, Variable):
-            raise ConfigError(f"quantize: {value}: want a variable or a constant")
-        initial = self._model.module.variables[value.op.key].initial
-        return self._arrays[value.op.key] if initial is None else initial
 
     def _module(self, graph: Graph, layers: Mapping[Node, Layer]) -> Module:
         """The whole, without what nothing reads any more."""
         source = self._model.module
-        functions = {**source.functions, INFER: graph}
+        # Steps of training are of the real model, and train that.
+        called = [PREPARE, *reachable(source.functions, (INFER,))]
+        functions = {k: g for k, g in source.functions.items() if k in called}
+        functions[INFER] = graph
         variables: dict[str, VariableInfo] = dict(source.variables)
         for layer in layers.values():
             variables[layer.weight.info.key] = layer.weight.info
         prepare = functions.pop(PREPARE, None)
-        read = read_variables(functions.values())
+        read = reads(functions.values())
         if prepare is not None:
-            kept = {k: v for k, v in prepare.updates.items() if k in read}
+            kept = {k: v for k, v in prepare.updates.items() if read[k]}
             if kept:
                 functions[PREPARE] = Graph((), (), (), kept)
-        read |= read_variables(functions.values())
-        kept_variables = {k: v for k, v in variables.items() if k in read}
+        read = reads(functions.values())
+        kept_variables = {k: v for k, v in variables.items() if read[k]}
         return Module(functions, kept_variables, source.metadata)
 
-    def _report(self, layers: Mapping[Node, Layer]) -> QuantizationReport:
+    def _report(
+        self, layers: Mapping[Node, Layer], notes: Sequence[str]
+    ) -> QuantizationReport:
         rows = [self._row(node, layers.get(node)) for node in self.sites.layers]
-        batches = max((seen.batches for seen in self._seen.values()), default=0)
-        notes = []
-        if batches < FEW:
-            notes.append(f"calibration had {batches} batch: ranges may be too narrow")
-        constant = [v for v, seen in self._seen.items() if seen.low == seen.high]
-        notes += [
-            f"{v.node.label or v.op.name} never changed: {self._seen[v].low:g}"
-            for v in constant
-        ]
-        for note in notes:
-            logger.warning("%s", note)
         config = self._config
+        told = (*self._warnings, *notes)
         return QuantizationReport(
-            tuple(rows), config.weights, config.activations, config.method, tuple(notes)
+            tuple(rows), config.weights, config.activations, config.method, told
         )
 
     def _row(self, node: Node, layer: Layer | None) -> LayerReport:
@@ -167,7 +204,26 @@ class Quantizer:
         low, high = self._ranges[x]
         sample = self._seen[x].sample
         clipped = float(np.mean((sample < low) | (sample > high)))
-        name = self.sites.names[node]
+        name, cost = self.sites.names[node], self._sensitivities.get(node)
         if layer is None:
-            return LayerReport(name, "float32", np.inf, low, high, 0.0)
-        return LayerReport(name, "int8", layer.weight.sqnr, low, high, clipped)
+            return LayerReport(name, "float32", np.inf, low, high, 0.0, cost)
+        sqnr = layer.weight.sqnr
+        return LayerReport(name, "int8", sqnr, low, high, clipped, cost)
+
+
+def warnings(
+    seen: Mapping[Value, Seen], batches: Sequence[Mapping[str, Array]]
+) -> tuple[str, ...]:
+    """What is to be said of calibration data; logged, too."""
+    notes = []
+    if len(batches) < FEW:
+        said = f"calibration had {len(batches)} batch: ranges may be too narrow"
+        notes.append(said)
+    notes += [
+        f"{value.node.label or value.op.name} never changed: {found.low:g}"
+        for value, found in seen.items()
+        if found.low == found.high
+    ]
+    for note in notes:
+        logger.warning("%s", note)
+    return tuple(notes)

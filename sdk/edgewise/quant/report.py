@@ -8,6 +8,7 @@ from typing import NamedTuple, Self
 from edgewise.errors import ModelFormatError
 
 KEY = "edgewise.quantization"
+TITLES = ("layer", "precision", "SQNR dB", "range", "clipped")
 
 
 class LayerReport(NamedTuple):
@@ -20,6 +21,8 @@ class LayerReport(NamedTuple):
         low: The least number of its image.
         high: The largest.
         clipped: Share of the numbers of its image that lie outside its range.
+        sensitivity: What it alone takes from the outputs, as noise over signal; None
+            where that was not measured.
     """
 
     name: str
@@ -28,6 +31,7 @@ class LayerReport(NamedTuple):
     low: float
     high: float
     clipped: float
+    sensitivity: float | None = None
 
 
 class QuantizationReport(NamedTuple):
@@ -49,14 +53,15 @@ class QuantizationReport(NamedTuple):
 
     def __str__(self) -> str:
         head = f"{self.weights} weights, {self.activations} activations, {self.method}"
-        width = max((len(layer.name) for layer in self.layers), default=5)
-        lines = [head, f"{'layer':{width}}  precision  SQNR dB  range  clipped"]
-        lines += [
-            f"{layer.name:{width}}  {layer.precision:9}  {layer.sqnr:7.1f}"
-            f"  {layer.low:.4g} to {layer.high:.4g}  {layer.clipped:.2%}"
-            for layer in self.layers
+        measured = any(layer.sensitivity is not None for layer in self.layers)
+        titles = (*TITLES, "sensitivity") if measured else TITLES
+        rows = [titles, *(_cells(layer)[: len(titles)] for layer in self.layers)]
+        widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+        lines = [
+            "  ".join(f"{c:{w}}" for c, w in zip(row, widths, strict=True)).rstrip()
+            for row in rows
         ]
-        return "\n".join((*lines, *self.notes))
+        return "\n".join((head, *lines, *self.notes))
 
     def text(self) -> str:
         """As a file keeps it."""
@@ -77,3 +82,16 @@ class QuantizationReport(NamedTuple):
         except (ValueError, TypeError, KeyError, AttributeError) as error:
             reason = f"{KEY}: got {text[:40]!r}; want a report"
             raise ModelFormatError("", reason) from error
+
+
+def _cells(layer: LayerReport) -> tuple[str, ...]:
+    """A line of the table."""
+    cost = layer.sensitivity
+    return (
+        layer.name,
+        layer.precision,
+        f"{layer.sqnr:7.1f}",
+        f"{layer.low:.4g} to {layer.high:.4g}",
+        f"{layer.clipped:.2%}",
+        "" if cost is None else f"{cost:.2e}",
+    )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Collection, Mapping
 from typing import Any, NamedTuple
 
@@ -158,7 +159,10 @@ def _op(node: Node, ending: dict[str, Any]) -> Any:
     return ByteConv(**ending, groups=op.groups)
 
 
-def read_variables(graphs: Collection[Graph]) -> set[str]:
-    """Names of the variables that graphs read."""
+def reads(graphs: Collection[Graph]) -> Counter[str]:
+    """How many nodes read each variable."""
     nodes = [node for graph in graphs for node in graph.nodes()]
-    return {node.op.key for node in nodes if isinstance(node.op, Variable)}
+    values = [value for node in nodes for value in node.inputs]
+    values += [root for graph in graphs for root in graph.roots]
+    ops = [value.op for value in values if value is not None]
+    return Counter(op.key for op in ops if isinstance(op, Variable))

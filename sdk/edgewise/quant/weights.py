@@ -30,6 +30,12 @@ class Whole(NamedTuple):
     lost: Array
     sqnr: float
 
+    def named(self, key: str) -> Whole:
+        """The same in a variable of another name."""
+        i = self.info
+        info = VariableInfo(key, i.type, i.role, i.initial, i.logical, i.packing)
+        return self._replace(info=info)
+
 
 def output_axis(packing: Op) -> int:
     """The logical axis of the output channels."""

@@ -1,0 +1,57 @@
+"""Which layers stay real so that a score holds."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from typing import TypeVar
+
+from edgewise.errors import ConfigError
+
+TRIES = 8  # layers that are given back once it is known how many must stay
+
+T = TypeVar("T")
+
+
+def real_layers(
+    ranked: Callable[[], Sequence[T]], holds: Callable[[Sequence[T]], bool]
+) -> list[T]:
+    """As few layers as let the score hold, of the first of a ranking.
+
+    How many is found by bisection: all of them is the model as it was, which holds.
+    Then those that it holds without are given back, the least sensitive first.
+
+    Args:
+        ranked: Ranks the layers, the most sensitive first; called where some must stay.
+        holds: Whether the score does with these layers real and the others quantised.
+    """
+    if holds(()):
+        return []
+    order = ranked()
+    fails, enough = 0, len(order)
+    while enough - fails > 1:
+        middle = (fails + enough) // 2
+        if holds(order[:middle]):
+            enough = middle
+        else:
+            fails = middle
+    kept = list(order[:enough])
+    # Without the last of them it fails: that was tried.
+    for layer in kept[-2 : -2 - TRIES : -1]:
+        fewer = [other for other in kept if other is not layer]
+        if holds(fewer):
+            kept = fewer
+    return kept
+
+
+def finite_score(score: float) -> float:
+    """The score of the source model.
+
+    Raises:
+        ConfigError: No score can be held against it.
+    """
+    if not math.isfinite(score):
+        raise ConfigError(
+            f"evaluate: got {score} for the source model; want a finite score"
+        )
+    return float(score)
