@@ -13,6 +13,7 @@ from types import ModuleType
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:  # the same names, for type checkers and editors
+    from edgewise import compress as compress
     from edgewise.border import TensorInfo
     from edgewise.convert import convert
     from edgewise.convert.config import ConvertConfig
@@ -89,6 +90,8 @@ _HOMES = {
 def __getattr__(name: str) -> object:
     if name == "__version__":
         return importlib.import_module("edgewise.format.versions").EDGEWISE_VERSION
+    if name == "compress":  # a package, which no function hides
+        return importlib.import_module("edgewise.compress")
     if name not in __all__:
         raise AttributeError(f"module 'edgewise' has no attribute {name!r}")
     # What an import makes stays: looking through it for garbage took a tenth of a cold

@@ -14,8 +14,7 @@ from edgewise_trainer.names import AVERAGE
 
 def with_array(info: VariableInfo, array: Array) -> VariableInfo:
     """The variable with another array, stored as it is."""
-    packing, logical = info.packing, info.logical
-    return VariableInfo(info.key, info.type, info.role, array, logical, packing)
+    return info.holding(array)
 
 
 def as_now(module: Module, live: Mapping[str, Array], keys: Collection[str]) -> Module:

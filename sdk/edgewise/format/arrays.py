@@ -35,7 +35,7 @@ def encode(array: Array, type_: TensorType) -> Buffer:
     flat = np.ascontiguousarray(array, dtype=type_.dtype.numpy).reshape(-1)
     octets = flat.view(np.uint8)
     bits = _PACKED_BITS.get(type_.dtype)
-    return octets.data if bits is None else _squeeze(octets, bits).tobytes()
+    return octets.data if bits is None else squeeze(octets, bits).tobytes()
 
 
 def decode(data: Buffer, type_: TensorType) -> Array:
@@ -66,13 +66,14 @@ def decode(data: Buffer, type_: TensorType) -> Array:
 
 def _decode_packed(data: Buffer, dtype: DType, dims: tuple[int, ...]) -> Array:
     bits = _PACKED_BITS[dtype]
-    lanes = _spread(np.frombuffer(data, np.uint8), bits)[: math.prod(dims)]
+    lanes = spread(np.frombuffer(data, np.uint8), bits)[: math.prod(dims)]
     array = lanes.view(dtype.numpy).reshape(dims)
     array.flags.writeable = False
     return array
 
 
-def _squeeze(octets: Array, bits: int) -> Array:
+def squeeze(octets: Array, bits: int) -> Array:
+    """Bytes that hold the low ``bits`` of each element, the first in the low bits."""
     share = 8 // bits
     padded = np.zeros(-(-octets.size // share) * share, np.uint8)
     padded[: octets.size] = octets & (2**bits - 1)
@@ -81,7 +82,8 @@ def _squeeze(octets: Array, bits: int) -> Array:
     return packed
 
 
-def _spread(octets: Array, bits: int) -> Array:
+def spread(octets: Array, bits: int) -> Array:
+    """The elements of ``bits`` in bytes, those that fill up the last included."""
     lanes = octets[:, None] >> np.arange(0, 8, bits, dtype=np.uint8)
     spread: Array = (lanes & (2**bits - 1)).reshape(-1)
     return spread

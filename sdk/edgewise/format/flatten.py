@@ -10,6 +10,7 @@ from edgewise.format.arrays import Buffer
 from edgewise.format.pool import Pool
 from edgewise.format.versions import (
     BINDERS,
+    CODED,
     CONTAINERS,
     EDGEWISE_VERSION,
     FORMAT_VERSION,
@@ -61,6 +62,8 @@ def _features(functions: tuple[schema.Function, ...], pool: Pool) -> tuple[str, 
         found.append(BINDERS)
     if any(type_.form for type_ in pool.types):
         found.append(CONTAINERS)
+    if any(tensor.coded for tensor in pool.tensors):
+        found.append(CODED)
     return tuple(found)
 
 

@@ -9,12 +9,12 @@ import numpy as np
 
 from edgewise.dims import Expr
 from edgewise.errors import InternalError
-from edgewise.format import arrays, attributes
+from edgewise.format import arrays, attributes, coding
 from edgewise.format._generated import schema
 from edgewise.format.arrays import Buffer
 from edgewise.format.container import Segment, aligned
 from edgewise.ir.graph import Constant, Node, Value, Variable
-from edgewise.ir.module import Module, Role, VariableInfo
+from edgewise.ir.module import Coding, Module, Role, VariableInfo
 from edgewise.ir.op import Array, Op
 from edgewise.types import (
     DType,
@@ -29,6 +29,7 @@ from edgewise.types import (
 INLINE = 128
 
 _DTYPES = {DType[name]: code for code, name in enumerate(schema.DTYPES)}
+_CODINGS = {name: code for code, name in enumerate(schema.CODINGS)}
 _FORMS = {name: code for code, name in enumerate(schema.FORMS)}
 _ROLES = {name: code for code, name in enumerate(schema.ROLES)}
 _WITHOUT_DATA = {Role.DERIVED, Role.STATE}
@@ -117,17 +118,19 @@ class Pool:
         if info.initial is not None and info.role is Role.DERIVED:
             raise InternalError(f"derived variable {info.key!r} would be stored")
         logical = -1 if info.logical == info.type else self.type(info.logical)
-        return self._store(
-            schema.Tensor(
-                key=info.key,
-                role=_ROLES[info.role.name],
-                type=self.type(info.type),
-                logical=logical,
-                packing=-1 if info.packing is None else self.op(info.packing),
-            ),
-            info.initial,
-            info.type,
+        coded = None if info.coding is Coding.PLAIN else coding.encode(info)
+        table = schema.Tensor(
+            key=info.key,
+            role=_ROLES[info.role.name],
+            type=self.type(info.type),
+            logical=logical,
+            packing=-1 if info.packing is None else self.op(info.packing),
+            coding=_CODINGS[info.coding.name],
+            coded=coded is not None,
         )
+        if coded is not None:
+            return self._place(table, coded)
+        return self._store(table, info.initial, info.type)
 
     def _constant(self, op: Constant, type_: TensorType, label: str) -> int:
         number = self._constants.get((op, type_))
@@ -140,12 +143,14 @@ class Pool:
     def _store(
         self, table: schema.Tensor, array: Array | None, type_: TensorType
     ) -> int:
-        if array is not None:
-            data = arrays.encode(array, type_)
-            if len(data) <= INLINE:
-                table.data = bytes(data)
-            else:
-                table.segment = self._segment(data)
+        data = None if array is None else arrays.encode(array, type_)
+        return self._place(table, data)
+
+    def _place(self, table: schema.Tensor, data: Buffer | None) -> int:
+        if data is not None and len(data) <= INLINE:
+            table.data = bytes(data)
+        elif data is not None:
+            table.segment = self._segment(data)
         self.tensors.append(table)
         return len(self.tensors) - 1
 

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from edgewise.format import arrays
+from edgewise.format import arrays, coding
 from edgewise.format._generated import schema
+from edgewise.format.arrays import Buffer
 from edgewise.format.tables import DamageError
 from edgewise.format.typetable import Types
 from edgewise.format.values import want_unique
 from edgewise.ir.graph import Constant, Node, Value, Variable
-from edgewise.ir.module import Role, VariableInfo
+from edgewise.ir.module import Coding, Role, VariableInfo
 from edgewise.ir.op import Array, Op
 from edgewise.named import NamedTuple
 from edgewise.types import TensorType, may_agree
@@ -67,22 +68,29 @@ class Tensors:
 
     def _leaf(self, table: schema.Tensor) -> _Leaf:
         type_ = self.types.static(table.type)
-        array = self._array(table, type_)
+        data = self._bytes(table)
         if table.role == _CONSTANT:
-            if array is None or table.logical != -1 or table.packing != -1:
+            if data is None or table.logical != -1 or table.packing != -1:
                 raise DamageError("a constant lacks its data or is packed")
-            return _Leaf(Constant(array), type_, table.key)
+            if table.coding or table.coded:
+                raise DamageError("a constant is coded")
+            return _Leaf(Constant(arrays.decode(data, type_)), type_, table.key)
         if table.role >= len(schema.ROLES):
             raise DamageError(f"a role {table.role} is unknown")
         role = Role[schema.ROLES[table.role]]
-        if array is None and role not in _WITHOUT_DATA:
+        if data is None and role not in _WITHOUT_DATA:
             raise DamageError(f"a {role.value} has no data")
-        if array is not None and role is Role.DERIVED:
+        if data is not None and role is Role.DERIVED:
             raise DamageError("a derived variable has data")
         logical = type_ if table.logical == -1 else self.types.static(table.logical)
         packing = self._packing(table.packing, logical, type_)
+        how, array = _coding(table), None
+        if table.coded and data is not None:
+            array = coding.decode(data, how, type_, logical, packing)
+        elif data is not None:
+            array = arrays.decode(data, type_)
         self.variables[table.key] = VariableInfo(
-            table.key, type_, role, array, logical, packing
+            table.key, type_, role, array, logical, packing, how
         )
         return _Leaf(Variable(table.key), type_, table.key)
 
@@ -105,9 +113,9 @@ class Tensors:
             raise DamageError(f"{packing.name} of {logical} is not {stored}")
         return packing
 
-    def _array(self, table: schema.Tensor, type_: TensorType) -> Array | None:
+    def _bytes(self, table: schema.Tensor) -> Buffer | None:
         if table.segment == -1:
-            return None if table.data is None else arrays.decode(table.data, type_)
+            return table.data
         if table.data is not None:
             raise DamageError("its data are given twice")
         if not 0 <= table.segment < len(self._segments):
@@ -117,7 +125,7 @@ class Tensors:
             raise DamageError(f"segment {table.segment} is used twice")
         self._used.add(table.segment)
         offset, length, _ = self._segments[table.segment]
-        return arrays.decode(self._data[offset : offset + length], type_)
+        return self._data[offset : offset + length]
 
     def _numbers(self, number: int) -> Array:
         """The array of a constant that is already known: scales or zero points."""
@@ -127,3 +135,9 @@ class Tensors:
         if not isinstance(op, Constant):
             raise DamageError(f"tensor {number} is no constant; want scales")
         return op.array
+
+
+def _coding(table: schema.Tensor) -> Coding:
+    if table.coding >= len(schema.CODINGS):
+        raise DamageError(f"a coding {table.coding} is unknown")
+    return Coding[schema.CODINGS[table.coding]]

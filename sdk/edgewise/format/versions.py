@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 FORMAT_VERSION = 1
-BINDERS, CONTAINERS = "binders", "containers"
-FEATURES = frozenset({BINDERS, CONTAINERS})
+BINDERS, CONTAINERS, CODED = "binders", "containers", "coded"
+FEATURES = frozenset({BINDERS, CONTAINERS, CODED})
 EDGEWISE_VERSION = "0.1.0"
 
 # Metadata of ours that has fields of its own in a file.

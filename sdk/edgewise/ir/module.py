@@ -19,6 +19,18 @@ class Role(enum.Enum):
     DERIVED = "derived"  # computed by ``prepare``; never stored
 
 
+class Coding(enum.Enum):
+    """How a file may hold a variable in fewer bytes; training keeps it to that.
+
+    No number changes for it: what does not fit, or would not gain, is stored plainly.
+    """
+
+    PLAIN = "plain"
+    SPARSE = "sparse"  # many zeros, which stay
+    CODEBOOK = "codebook"  # few different values
+    BINARY = "binary"  # of every output channel two, which differ in sign alone
+
+
 class VariableInfo:
     """A tensor that outlives a run.
 
@@ -31,9 +43,10 @@ class VariableInfo:
         logical: Type as the user sees it; equals ``type`` where nothing is packed.
         packing: The pack op that turns the logical array into the stored one, whose
             ``unpack`` turns it back; ``None`` where they are the same.
+        coding: How a file may hold it.
     """
 
-    __slots__ = ("initial", "key", "logical", "packing", "role", "type")
+    __slots__ = ("coding", "initial", "key", "logical", "packing", "role", "type")
 
     def __init__(
         self,
@@ -43,10 +56,25 @@ class VariableInfo:
         initial: Array | None = None,
         logical: TensorType | None = None,
         packing: Op | None = None,
+        coding: Coding = Coding.PLAIN,
     ) -> None:
         self.key, self.type, self.role, self.initial = key, type_, role, initial
         self.logical = logical or type_
-        self.packing = packing
+        self.packing, self.coding = packing, coding
+
+    def holding(
+        self, array: Array | None, coding: Coding | None = None
+    ) -> VariableInfo:
+        """The variable with another array, stored as it is; and another coding."""
+        return VariableInfo(
+            self.key,
+            self.type,
+            self.role,
+            array,
+            self.logical,
+            self.packing,
+            coding or self.coding,
+        )
 
 
 class Module:

@@ -15,7 +15,7 @@ from edgewise.dim_text import parse
 from edgewise.dims import Dim
 from edgewise.errors import EdgewiseError, ModelFormatError
 from edgewise.ir.graph import Constant, Graph, Input, Node, Value, Variable
-from edgewise.ir.module import Module, Role, VariableInfo
+from edgewise.ir.module import Coding, Module, Role, VariableInfo
 from edgewise.ir.op import OPS, Array, AttributeValue, Field, Op
 from edgewise.ir.text import default_label
 from edgewise.types import (
@@ -186,6 +186,7 @@ class _Reader:
             None if initial is None else self.arrays[_identifier(initial)],
             _type(named["logical"]) if "logical" in named else None,
             _op(packing) if isinstance(packing, ast.Call) else None,
+            Coding(ast.literal_eval(named["coding"]) if "coding" in named else "plain"),
         )
         self.variables[info.key] = info
 

@@ -23,7 +23,7 @@ import numpy as np
 
 from edgewise.dims import Dim, Expr, symbols
 from edgewise.ir.graph import Constant, Graph, Input, Node, Value, Variable
-from edgewise.ir.module import Module, VariableInfo
+from edgewise.ir.module import Coding, Module, VariableInfo
 from edgewise.ir.op import Array, AttributeValue, Op
 from edgewise.types import QuantParams, TensorType, ValueType
 
@@ -171,6 +171,8 @@ def _variable(info: VariableInfo, table: _Table) -> str:
         parts.append(f"logical={type_text(info.logical)}")
     if info.packing is not None:
         parts.append(f"packing={op_text(info.packing)}")
+    if info.coding is not Coding.PLAIN:
+        parts.append(f"coding={info.coding.value!r}")
     if info.initial is not None:
         parts.append(f"initial={table.add(info.initial)}")
     return f"variable({', '.join(parts)})\n"

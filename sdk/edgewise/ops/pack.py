@@ -24,6 +24,11 @@ def panels(columns: Dim) -> Dim:
     return ceildiv(columns, PANEL)
 
 
+def output_axis(packing: Op | None) -> int:
+    """The logical axis of the output channels of a weight."""
+    return packing.axes[-1] if isinstance(packing, PackPanels | PackQuads) else 0
+
+
 def matrices(stored: Array, columns: int) -> Array:
     """``[B, K, columns]`` from the panels of B matrices, one after the other."""
     _, reduced, lanes = stored.shape

@@ -6,6 +6,12 @@ from edgewise.format.records import Field, Record
 
 IDENTIFIER = b'EDGW'
 
+CODINGS = (
+    "PLAIN",
+    "SPARSE",
+    "CODEBOOK",
+    "BINARY",
+)
 DTYPES = (
     "F32",
     "F64",
@@ -170,6 +176,8 @@ class Tensor(Record):
     packing: int = -1
     segment: int = -1
     data: bytes | None = None
+    coding: int = 0
+    coded: bool = 0
 
 
 class Type(Record):
@@ -265,6 +273,8 @@ Tensor.fields = (
     Field("packing", 4, "scalar", "i", default=-1),
     Field("segment", 5, "scalar", "i", default=-1),
     Field("data", 6, "scalar", "B", many=True),
+    Field("coding", 7, "scalar", "B"),
+    Field("coded", 8, "scalar", "?"),
 )
 Type.fields = (
     Field("dtype", 0, "scalar", "B"),
