@@ -95,12 +95,12 @@ def _encoded(coding: Coding, logical: Array, packing: Op | None) -> bytes:
     words = flat.view(f"u{flat.itemsize}")  # by bits: -0.0 is not 0.0
     if coding is Coding.SPARSE:
         there = words != 0
-        return _bits(there) + flat[there].tobytes()
+        return _bits(there) + bytes(flat[there].tobytes())
     values, numbers = np.unique(words, return_inverse=True)
     if not 0 < len(values) <= MOST_VALUES:
         return b""
     packed = squeeze(numbers.astype(np.uint8), _width(len(values)))
-    return _COUNT.pack(len(values)) + values.tobytes() + packed.tobytes()
+    return b"".join((_COUNT.pack(len(values)), values.tobytes(), packed.tobytes()))
 
 
 def _sparse(data: Buffer, count: int, dtype: np.dtype[Any]) -> Array:
