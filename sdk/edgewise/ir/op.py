@@ -127,6 +127,7 @@ class Op:
             a type that is no narrower.
         narrow: Whether its reference takes elements of fewer bits than numpy computes
             with as they are; other references get them widened.
+        precision: Of its products, where its result does not tell; else empty.
     """
 
     name: ClassVar[str]
@@ -141,6 +142,7 @@ class Op:
     objects: ClassVar[bool] = False
     holds: ClassVar[bool] = False
     narrow: ClassVar[bool] = False
+    precision: ClassVar[str] = ""
     values: tuple[AttributeValue, ...]
 
     def __init_subclass__(cls, name: str | None = None) -> None:

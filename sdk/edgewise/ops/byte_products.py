@@ -42,6 +42,7 @@ class _ByteProduct(Op):
 
     in_place = (4,)
     narrow = True
+    precision = "int8"
     channels: int
     x_zero: int = 0
     y_type: str = "f32"

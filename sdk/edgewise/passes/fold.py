@@ -17,20 +17,25 @@ from edgewise.ir.graph import (
 from edgewise.ir.op import Array
 from edgewise.ir.reference import outputs
 from edgewise.ops.pack import PackPanels, PackTaps
+from edgewise.ops.quantize import Dequantize
 from edgewise.types import TensorType
 
 
-def fold(graph: Graph, limit: int) -> tuple[Graph, Counter[str]]:
+def fold(
+    graph: Graph, limit: int, *, weights: bool = True
+) -> tuple[Graph, Counter[str]]:
     """The graph with constants for what they decide, up to ``limit`` bytes each.
 
     Variables are not constants: they change in training.  A result that is no larger
-    than what it is made of is folded whatever its size.
+    than what it is made of is folded whatever its size.  Without ``weights``, those
+    made of small whole numbers stay: products may take the whole numbers.
     """
     done: Counter[str] = Counter()
 
     def visit(node: Node, inputs: Inputs) -> tuple[Value, ...]:
         results = with_inputs(node, inputs)
-        if not _foldable(node, inputs, limit):
+        kept = not weights and isinstance(node.op, Dequantize) and inputs[0]
+        if (kept and kept.type.rank > 1) or not _foldable(node, inputs, limit):
             return results
         done[node.op.name] += 1
         arrays = evaluate_node(node, inputs)

@@ -26,6 +26,7 @@ from edgewise.ops.conv import Conv, DepthwiseConv
 from edgewise.ops.matmul import Linear, MatMul
 from edgewise.ops.norm import BatchNorm, BatchNormFold, ScaleShift
 from edgewise.ops.pack import PackPanels
+from edgewise.ops.quantize import Dequantize
 from edgewise.ops.shape import Reshape, Transpose
 from edgewise.passes.rewrite import rule
 
@@ -67,7 +68,10 @@ class _Product:
 
 def _weight(value: Value) -> bool:
     """Whether packing it can be done before a run."""
-    return isinstance(value.op, Variable | Constant) and value.type.rank == 2
+    source = value.node.inputs[0] if isinstance(value.op, Dequantize) else value
+    if source is None or not isinstance(source.op, Variable | Constant):
+        return False
+    return value.type.rank == 2
 
 
 @rule(a(MatMul, "x", "w"))
@@ -186,8 +190,8 @@ def _row(value: Value, parts: _Product) -> Value | None:
 
 
 def _stored(value: Value) -> bool:
-    """Whether it is a variable or a constant, perhaps in another shape."""
-    while isinstance(value.op, Reshape) and value.node.inputs[0] is not None:
+    """Whether it is a variable or a constant, perhaps as bytes or in another shape."""
+    while isinstance(value.op, Reshape | Dequantize) and value.node.inputs[0]:
         value = value.node.inputs[0]
     return isinstance(value.op, Variable | Constant)
 

@@ -23,6 +23,7 @@ from edgewise.passes import (
 from edgewise.passes.fold import fold
 from edgewise.passes.layout import layout
 from edgewise.passes.lower import lower
+from edgewise.passes.over_bytes import over_bytes
 from edgewise.passes.rewrite import Rewriter
 from edgewise.passes.share import share
 
@@ -76,18 +77,34 @@ def optimise(
     reports: list[PassReport] = []
     functions = dict(module.functions)
     for name, run in _order(switches):
-        total: Counter[str] = Counter()
-        for key, graph in functions.items():
-            functions[key], done = run(graph)
-            total += done
-        reports.append(_report(name, total))
+        reports.append(_applied(name, run, functions))
     # What nothing reads any more may have been all that ran a body.
     kept = {key: functions[key] for key in reachable(functions, ["infer"])}
     module = Module(kept, module.variables, module.metadata)
+    if switches.fuse:
+        module, done = over_bytes(module)
+        reports.append(_report("over bytes", done))
+    if switches.fold:
+        functions = dict(module.functions)
+        reports.append(
+            _applied("fold", lambda graph: fold(graph, switches.fold_limit), functions)
+        )
+        module = Module(functions, module.variables, module.metadata)
     if switches.lower:
         module, done = lower(module)
         reports.append(_report("lower", done))
     return module, tuple(reports)
+
+
+def _applied(
+    name: str, run: Callable[[Graph], Done], functions: dict[str, Graph]
+) -> PassReport:
+    """What a pass did to each function, which it replaces."""
+    total: Counter[str] = Counter()
+    for key, graph in functions.items():
+        functions[key], done = run(graph)
+        total += done
+    return _report(name, total)
 
 
 def _order(switches: Switches) -> list[tuple[str, Callable[[Graph], Done]]]:
@@ -95,7 +112,8 @@ def _order(switches: Switches) -> list[tuple[str, Callable[[Graph], Done]]]:
     if switches.canonical:
         tidy.append(("canonical", Rewriter(canonical.RULES).apply))
     if switches.fold:
-        tidy.append(("fold", lambda graph: fold(graph, switches.fold_limit)))
+        limit = switches.fold_limit
+        tidy.append(("fold", lambda graph: fold(graph, limit, weights=False)))
     if switches.share:
         tidy.append(("share", share))
     order = list(tidy)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
+from edgewise.ir.op import Op
 from edgewise.named import NamedTuple
 from edgewise.plan.flat import ABSENT
 from edgewise.plan.plan import Plan
@@ -18,7 +19,7 @@ class Row(NamedTuple):
         op: Name of the op.
         name: Name of its node in the source model.
         kernel: Native functions that do it, joined by ``+``; None: its reference.
-        precision: Element type of its result, as numpy calls it.
+        precision: Element type of its products, else of its result, as numpy calls it.
         seconds: Mean time of a run.
         bytes: Bytes it reads and writes, weights included.
     """
@@ -98,8 +99,10 @@ class Profile(NamedTuple):
         Path(path).write_text(json.dumps({"traceEvents": events}), encoding="utf-8")
 
 
-def precision(type_: ValueType) -> str:
-    """How a row names what an op makes."""
+def precision(op: Op, type_: ValueType) -> str:
+    """How a row names what an op computes with."""
+    if op.precision:
+        return op.precision
     if not isinstance(type_, TensorType):
         return str(type_)
     return "string" if type_.is_object else str(type_.dtype.numpy)
@@ -121,7 +124,9 @@ def profile_rows(plan: Plan, seconds: Sequence[float]) -> tuple[Row, ...]:
                     op=plan.ops[index].name,
                     name=node.label,
                     kernel="+".join(dict.fromkeys(symbols)) or None,
-                    precision=precision(plan.types[plan.flat.writes[index][0]]),
+                    precision=precision(
+                        plan.ops[index], plan.types[plan.flat.writes[index][0]]
+                    ),
                     seconds=seconds[index],
                     bytes=sum(plan.types[n].bytes for n in values if n != ABSENT),
                 )

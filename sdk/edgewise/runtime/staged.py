@@ -219,7 +219,7 @@ def _note(
         op=node.op.name,
         name=node.label,
         kernel=None,
-        precision=precision(node.types[0]),
+        precision=precision(node.op, node.types[0]),
         seconds=seconds + (known.seconds if known else 0.0),
         bytes=sum(getattr(kept[n], "nbytes", 0) for n in numbers if n != ABSENT),
     )
