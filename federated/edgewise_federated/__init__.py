@@ -1,4 +1,4 @@
-"""Federated rounds: devices learn from their own data, and a server joins what changed."""
+"""Federated rounds: devices learn from their own data, a server joins the changes."""
 
 from edgewise_federated.config import Device, FederatedConfig, Privacy
 from edgewise_federated.history import FederatedHistory, Round

@@ -1,8 +1,8 @@
 """What differential privacy has been spent.
 
 Renyi differential privacy of the Gaussian mechanism over a Poisson sample (Mironov,
-Talwar and Zhang, 2019), at whole orders, and its conversion to (epsilon, delta) (Canonne,
-Kamath and Steinke, 2020, proposition 12).
+Talwar and Zhang, 2019), at whole orders, and its conversion to (epsilon, delta)
+(Canonne, Kamath and Steinke, 2020, proposition 12).
 """
 
 from __future__ import annotations

@@ -40,7 +40,7 @@ def trimmed_mean(changes: Array, weights: Array, share: float = TRIMMED) -> Arra
 
 
 def krum(changes: Array, weights: Array, share: float = BAD) -> Array:
-    """The mean of those that lie closest to others (Multi-Krum, Blanchard et al., 2017).
+    """The mean of those closest to others (Multi-Krum, Blanchard et al., 2017).
 
     Of ``n`` updates ``n - f`` are taken, by the sum of their distances to the nearest
     ``n - f - 2``; ``f`` are taken to be wrong.

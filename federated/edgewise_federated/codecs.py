@@ -93,7 +93,8 @@ class Steps(NamedTuple):
         steps = np.floor(blocks / safe[:, None] + draw.random(blocks.shape))
         whole = np.clip(steps, -most, most).astype(np.int8).reshape(-1)
         whole = whole[: values.size]
-        return scale.tobytes() + (whole if self.bits == 8 else _pairs(whole)).tobytes()
+        steps_ = whole if self.bits == 8 else _pairs(whole)
+        return bytes(scale.tobytes() + steps_.tobytes())
 
     def decode(self, data: bytes, size: int) -> Array:
         """Steps times their scales."""
@@ -102,7 +103,8 @@ class Steps(NamedTuple):
         rest = np.frombuffer(data, np.int8, offset=4 * count)
         whole = rest if self.bits == 8 else _unpaired(rest)
         blocks = _in_blocks(whole[:size].astype(np.float32))
-        return (blocks * scale[:, None]).reshape(-1)[:size].astype(np.float32)
+        found = (blocks * scale[:, None]).reshape(-1)[:size]
+        return np.asarray(found.astype(np.float32))
 
 
 class TopK(NamedTuple):

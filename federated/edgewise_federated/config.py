@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from edgewise.errors import ConfigError
 
@@ -19,8 +18,6 @@ STRATEGIES = (
     "trimmed_mean",
     "krum",
 )
-# What has to see each update by itself, or weighs them by what it sees.
-SEES_ONE = ("fedmedian", "trimmed_mean", "krum", "scaffold")
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,18 +80,14 @@ class FederatedConfig:
         local_epochs: Passes of a device over its data in a round.
         batch_size: Examples of a step.
         strategy: How updates become one: fedavg, fedprox, scaffold, fedadam, fedyogi,
-            fedavgm, fedmedian, trimmed_mean, krum, or a strategy of Flower.
-        options: Numbers of the strategy: see ``edgewise_federated.aggregate``.
+            fedavgm, fedmedian, trimmed_mean, krum.
+        options: Numbers of the strategy: see ``edgewise_federated.server``.
         codec: How updates travel: float32, float16, int8, int4, topk:SHARE.
         personal: What stays on the device: as ``trainable`` of a Trainer names it.
-        secure_aggregation: Whether the server sees sums of updates alone.
         privacy: Differential privacy; None: none.
-        deadline_s: Seconds that a round waits for answers.
         quorum: Share of the devices asked without which a round fails.
         max_norm: Largest norm of an update that is accepted; None: any.
         checkpoint_dir: Where a run is kept so that it can go on; None: nowhere.
-        mode: sync, or buffered: as soon as ``buffer_size`` updates are there.
-        buffer_size: See ``mode``; None: ``clients_per_round``.
         devices: What each can do; None: all the same.
         seed: Decides all that is drawn.
     """
@@ -103,18 +96,14 @@ class FederatedConfig:
     clients_per_round: int = 10
     local_epochs: int = 1
     batch_size: int = 32
-    strategy: Any = "fedavg"
+    strategy: str = "fedavg"
     options: Mapping[str, float] | None = None
     codec: str = "float32"
     personal: str | Sequence[str] | None = None
-    secure_aggregation: bool = False
     privacy: Privacy | None = None
-    deadline_s: float = 60.0
     quorum: float = 0.5
     max_norm: float | None = None
     checkpoint_dir: str | None = None
-    mode: str = "sync"
-    buffer_size: int | None = None
     devices: Sequence[Device] | None = None
     seed: int = 0
 
@@ -126,29 +115,6 @@ class FederatedConfig:
                 raise ConfigError(f"{name}={value!r}: want a whole number from 1 on")
         if not 0 <= self.quorum <= 1:
             raise ConfigError(f"quorum={self.quorum!r}: want a share from 0 to 1")
-        if not self.deadline_s > 0:
-            raise ConfigError(f"deadline_s={self.deadline_s!r}: want seconds above 0")
-        if isinstance(self.strategy, str) and self.strategy not in STRATEGIES:
+        if self.strategy not in STRATEGIES:
             known = ", ".join(STRATEGIES)
             raise ConfigError(f"strategy={self.strategy!r}: want one of {known}")
-        if self.mode not in ("sync", "buffered"):
-            raise ConfigError(f"mode={self.mode!r}: want sync or buffered")
-        if self.secure_aggregation:
-            self._want_sums()
-
-    def _want_sums(self) -> None:
-        """Raise for what needs to see single updates."""
-        problems = []
-        if not isinstance(self.strategy, str) or self.strategy in SEES_ONE:
-            problems.append(f"strategy={self.strategy!r}")
-        if self.mode == "buffered":
-            problems.append("mode='buffered'")
-        if self.codec != "float32":
-            problems.append(f"codec={self.codec!r}")
-        if self.max_norm is not None:
-            problems.append("max_norm")
-        if problems:
-            raise ConfigError(
-                f"secure_aggregation with {', '.join(problems)}: that needs to see"
-                " single updates, and the server sees sums alone"
-            )

@@ -103,12 +103,11 @@ class Fleet:
         key = repr(device.trainable)
         if key not in self._clients:
             loss, optimizer = self._ways
-            strategy = self._config.strategy
             self._clients[key] = Client(
                 self._model,
                 loss,
                 optimizer,
-                strategy if isinstance(strategy, str) else "fedavg",
+                self._config.strategy,
                 device.trainable,
                 mu,
                 self.personal,

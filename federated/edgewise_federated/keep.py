@@ -44,7 +44,7 @@ def save(folder: str | os.PathLike[str], kept: Kept) -> None:
         handle, beside = tempfile.mkstemp(dir=place, prefix=f".{NAME}.")
         try:
             with os.fdopen(handle, "wb") as file:
-                np.savez(file, **{FACTS: text, **kept.arrays})
+                np.savez(file, allow_pickle=False, **{FACTS: text, **kept.arrays})
                 file.flush()
                 os.fsync(file.fileno())
             Path(beside).replace(place / NAME)
@@ -65,7 +65,7 @@ def load(folder: str | os.PathLike[str]) -> Kept | None:
     if not path.exists():
         return None
     try:
-        with np.load(path, allow_pickle=False) as found:
+        with path.open("rb") as file, np.load(file, allow_pickle=False) as found:
             arrays = {name: found[name] for name in found.files}
         facts = json.loads(arrays.pop(FACTS).tobytes())
     except (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile) as error:

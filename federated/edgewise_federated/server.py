@@ -67,8 +67,8 @@ class Server:
         """Take a joined change."""
         change = change.astype(np.float32)
         if self.strategy == "fedavgm":
-            velocity = self.options["momentum"] * self.memory["velocity"] + change
-            self.memory["velocity"] = change = velocity.astype(np.float32)
+            kept = np.float32(self.options["momentum"])
+            self.memory["velocity"] = change = kept * self.memory["velocity"] + change
         elif self.strategy in ("fedadam", "fedyogi"):
             change = self._adaptive(change)
         self.values = self.values + np.float32(self.options["server_lr"]) * change
@@ -80,12 +80,12 @@ class Server:
 
     def _adaptive(self, change: Array) -> Array:
         b1, b2 = self.options["beta1"], self.options["beta2"]
-        first = b1 * self.memory["first"] + (1 - b1) * change
-        square, second = np.square(change), self.memory["second"]
+        first = np.asarray(b1 * self.memory["first"] + (1 - b1) * change)
+        square, second = np.square(change), np.asarray(self.memory["second"])
         if self.strategy == "fedadam":
-            second = b2 * second + (1 - b2) * square
+            second = np.asarray(b2 * second + (1 - b2) * square)
         else:
-            second = second - (1 - b2) * square * np.sign(second - square)
+            second = np.asarray(second - (1 - b2) * square * np.sign(second - square))
         self.memory = {
             "first": first.astype(np.float32),
             "second": second.astype(np.float32),

@@ -59,8 +59,7 @@ def simulate(
         raise ConfigError(f"personal={config.personal!r}: nothing is left to share")
     layout = Layout({name: parameters[name].shape for name in travels})
     fleet = Fleet(model, partitions, config, loss, optimizer, personal)
-    strategy = config.strategy if isinstance(config.strategy, str) else "fedavg"
     values = layout.flat(parameters).astype(np.float32)
-    server = Server(strategy, values, config.options)
+    server = Server(config.strategy, values, config.options)
     loop = Loop(config, fleet, server, layout, trainer, evaluate, reply_hook)
     return loop.run()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import NamedTuple, Self
+from typing import Any, NamedTuple, Self
 from zlib import crc32
 
 import numpy as np
@@ -44,8 +44,12 @@ class Layout:
             yield name, flat[at : at + size].reshape(shape)
             at += size
 
-    def check(self, arrays: Arrays) -> None:
+    def check(self, arrays: Arrays, most: float | None = None) -> None:
         """Raise unless arrays have the names and shapes, and finite numbers.
+
+        Args:
+            arrays: A device's.
+            most: The largest norm of all numbers; None: any.
 
         Raises:
             FederatedError: They do not.
@@ -59,6 +63,9 @@ class Layout:
                 raise FederatedError(f"update of {name!r}: got {got}; want {shape}")
             if not np.isfinite(arrays[name]).all():
                 raise FederatedError(f"update of {name!r}: got numbers without end")
+        norm = float(np.linalg.norm(self.flat(arrays)))
+        if most is not None and norm > most:
+            raise FederatedError(f"an update of norm {norm:.3g}; want at most {most:g}")
 
 
 class Update(NamedTuple):
@@ -69,17 +76,13 @@ class Update(NamedTuple):
         examples: How many it learned from.
         loss: Mean loss of its last pass.
         bytes: What travelled.
-        extra: The change of its controls (SCAFFOLD), by name.
-        age: Rounds since it was given its model.
     """
 
     arrays: Arrays
     examples: int
     loss: float
     bytes: int = 0
-    extra: Arrays = {}
-    age: int = 0
 
-    def replace(self, **changes: object) -> Self:
+    def replace(self, **changes: Any) -> Self:
         """The update with something changed."""
         return self._replace(**changes)

@@ -1,0 +1,223 @@
+"""Runs over devices: what they learn, what fails, what stays, and how they go on."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import logging
+from pathlib import Path
+
+import numpy as np
+import pytest
+from tests.federated.conftest import World
+
+import edgewise as ew
+from edgewise_federated import (
+    Device,
+    FederatedConfig,
+    FederatedHistory,
+    Privacy,
+    Update,
+    simulate,
+)
+from edgewise_federated.config import STRATEGIES
+from edgewise_trainer import Trainer, optimizers
+
+
+def numbers(history: FederatedHistory) -> list[tuple[float, ...]]:
+    """Rounds without what a clock says."""
+    return [(*one[:7], one.epsilon or 0.0) for one in history.rounds]
+
+
+@pytest.mark.parametrize("strategy", STRATEGIES)
+def test_every_strategy_learns(world: World, strategy: str) -> None:
+    history = world.run(strategy=strategy, rounds=12, local_epochs=3)
+    first, last = history.rounds[0], history.rounds[-1]
+    assert last.loss < first.loss
+    assert last.accuracy is not None
+    assert last.accuracy > 0.7
+
+
+def test_the_mean_of_devices_that_all_answer_is_one_large_step(world: World) -> None:
+    """One pass of one whole batch each: federated descent is plain descent."""
+    size = max(len(y) for _, y in world.partitions)
+    settings = {"clients_per_round": 8, "batch_size": size, "rounds": 2}
+    history = world.run(**settings)
+    trainer = Trainer(world.model, "cross_entropy", optimizers.SGD(0.1))
+    x, y = (np.concatenate([p[i] for p in world.partitions]) for i in (0, 1))
+    for _ in range(2):
+        trainer.step(x, y)
+    for name, value in history.model.parameters().items():
+        np.testing.assert_allclose(value, trainer.parameters()[name], atol=2e-6)
+
+
+def test_what_is_proximal_moves_less(world: World) -> None:
+    away = []
+    for strategy, options in (("fedavg", None), ("fedprox", {"mu": 5.0})):
+        history = world.run(
+            strategy=strategy, options=options, rounds=1, local_epochs=5
+        )
+        moved = history.model.parameters()
+        start = world.model.parameters()
+        away.append(sum(float(np.square(moved[k] - start[k]).sum()) for k in start))
+    assert away[1] < 0.8 * away[0]
+
+
+def fault(kind: str) -> object:
+    def hook(number: int, client: int, update: Update) -> Update | None:
+        del number
+        arrays = dict(update.arrays)
+        if client % 4 != 1:
+            return update
+        if kind == "vanish":
+            return None
+        if kind == "raise":
+            raise RuntimeError("battery")
+        if kind == "nan":
+            arrays["b1"] = np.full_like(arrays["b1"], np.nan)
+        elif kind == "shape":
+            arrays["b1"] = arrays["b1"][:-1]
+        elif kind == "extra":
+            arrays["intruder"] = np.zeros(3, np.float32)
+        else:
+            arrays["b1"] = arrays["b1"] + np.float32(1e6)
+        return update.replace(arrays=arrays)
+
+    return hook
+
+
+@pytest.mark.parametrize("kind", ["vanish", "raise", "nan", "shape", "extra", "huge"])
+def test_what_devices_do_wrong_is_counted_and_harms_nobody(
+    world: World, kind: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    with caplog.at_level(logging.WARNING):
+        history = world.run(fault(kind), rounds=6, quorum=0.25, max_norm=1e3)
+    assert 0 < sum(one.failures for one in history.rounds) < 24
+    assert all(np.isfinite(one.loss) and one.loss < 3 for one in history.rounds)
+    assert (kind == "vanish") == ("device" not in caplog.text)
+
+
+def test_too_few_answers_are_an_error(world: World) -> None:
+    with pytest.raises(ew.FederatedError, match=r"round 1: 0 of 4 .* want 2"):
+        world.run(lambda *_: None)
+
+
+def test_what_is_personal_stays(world: World) -> None:
+    seen: set[str] = set()
+
+    def look(number: int, client: int, update: Update) -> Update:
+        del number, client
+        seen.update(update.arrays)
+        return update
+
+    history = world.run(look, personal="last:1")
+    assert seen == {"w1", "b1"}
+    start, end = world.model.parameters(), history.model.parameters()
+    np.testing.assert_array_equal(end["w2"], start["w2"])
+    assert (end["w1"] != start["w1"]).any()
+    with pytest.raises(ew.ConfigError, match="nothing is left"):
+        world.run(personal="all")
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {"strategy": "scaffold", "codec": "int8"},
+        {"strategy": "fedadam", "personal": "last:1"},
+        {"strategy": "fedavgm", "codec": "topk:0.1"},
+        {"privacy": Privacy(clip=1.0, noise_multiplier=1.0)},
+    ],
+)
+def test_a_killed_run_goes_on_to_the_bit(
+    world: World, tmp_path: Path, settings: dict[str, object]
+) -> None:
+    whole = world.run(rounds=6, **settings)
+
+    def die(number: int, client: int, update: Update) -> Update:
+        del client
+        if number == 4:
+            raise KeyboardInterrupt
+        return update
+
+    folder = str(tmp_path / "run")
+    with pytest.raises(KeyboardInterrupt):
+        world.run(die, rounds=6, checkpoint_dir=folder, **settings)
+    again = world.run(rounds=6, checkpoint_dir=folder, **settings)
+    assert numbers(again) == numbers(whole)
+    for name, value in whole.model.parameters().items():
+        np.testing.assert_array_equal(again.model.parameters()[name], value)
+
+
+def test_a_run_of_another_kind_does_not_go_on(world: World, tmp_path: Path) -> None:
+    world.run(checkpoint_dir=str(tmp_path))
+    with pytest.raises(ew.CheckpointError, match="another kind"):
+        world.run(checkpoint_dir=str(tmp_path), batch_size=7)
+
+
+@pytest.mark.parametrize("cut", [0, 10, 400])
+def test_a_damaged_run_is_said(world: World, tmp_path: Path, cut: int) -> None:
+    world.run(checkpoint_dir=str(tmp_path))
+    (kept,) = tmp_path.iterdir()
+    kept.write_bytes(kept.read_bytes()[:cut])
+    with pytest.raises(ew.CheckpointError, match="damaged"):
+        world.run(checkpoint_dir=str(tmp_path))
+
+
+def test_privacy_draws_by_chance_and_is_accounted(world: World) -> None:
+    privacy = Privacy(clip=0.5, noise_multiplier=1.5)
+    history = world.run(rounds=20, clients_per_round=1, privacy=privacy)
+    sizes = [one.clients for one in history.rounds]
+    assert min(sizes) == 0
+    assert max(sizes) > 1
+    spent = [one.epsilon for one in history.rounds]
+    assert all(a < b for a, b in itertools.pairwise(spent))
+
+
+def test_devices_differ(world: World) -> None:
+    devices = [Device(trainable="last:1", local_epochs=2)] * 4 + [
+        Device(available=0.0)
+    ] * 4
+    history = world.run(devices=devices, rounds=4)
+    assert {one.clients for one in history.rounds} == {4}
+    start, end = world.model.parameters(), history.model.parameters()
+    np.testing.assert_array_equal(end["w1"], start["w1"])
+    assert (end["w2"] != start["w2"]).any()
+
+
+def test_the_same_seed_gives_the_same_run(world: World) -> None:
+    runs = [numbers(world.run(codec="int4", seed=seed)) for seed in (1, 1, 2)]
+    assert runs[0] == runs[1] != runs[2]
+
+
+def test_histories_are_written_and_drawn(world: World, tmp_path: Path) -> None:
+    history = world.run()
+    rows = json.loads(history.to_json(tmp_path / "h.json"))
+    assert rows == json.loads((tmp_path / "h.json").read_text())
+    assert [row["number"] for row in rows] == [1, 2, 3]
+    history.plot(tmp_path / "h.svg")
+    assert (tmp_path / "h.svg").stat().st_size > 1000
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"rounds": 0},
+        {"strategy": "best"},
+        {"quorum": 2.0},
+        {"clients_per_round": 1.5},
+        {"codec": "int2"},
+        {"options": {"speed": 1.0}},
+        {"devices": [Device()]},
+        {"personal": "nothing*"},
+    ],
+)
+def test_what_cannot_be_meant_is_refused(
+    world: World, wrong: dict[str, object]
+) -> None:
+    with pytest.raises(ew.ConfigError):
+        world.run(**wrong)
+
+
+def test_nobody_to_ask(world: World) -> None:
+    with pytest.raises(ew.ConfigError, match="no partitions"):
+        simulate(world.model, [], FederatedConfig())
