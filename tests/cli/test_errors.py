@@ -138,8 +138,8 @@ def test_arrays_that_are_not_there(command, model: Path, tmp_path: Path) -> None
 
 
 def test_a_fault_of_ours_is_one_line_too(monkeypatch, capsys) -> None:
-    def broken() -> None:
-        raise ZeroDivisionError("two\nlines")
+    def broken(command: str) -> None:
+        raise ZeroDivisionError(f"two\nlines of {command}")
 
     monkeypatch.setattr("edgewise.cli.app.app", broken)
     monkeypatch.setattr("sys.argv", ["edgewise", "doctor"])
@@ -147,6 +147,6 @@ def test_a_fault_of_ours_is_one_line_too(monkeypatch, capsys) -> None:
         edgewise.cli.main()
     assert stopped.value.code == 2
     assert capsys.readouterr().err == (
-        "edgewise: ZeroDivisionError: two lines"
+        "edgewise: ZeroDivisionError: two lines of doctor"
         " (a bug in edgewise; --debug shows where)\n"
     )
