@@ -21,6 +21,7 @@ COMMANDS = (
     "bench",
     "profile",
     "compare",
+    "quantize",
     "doctor",
     "personalize",
     "train",

@@ -15,6 +15,7 @@ from edgewise.cli.demo import demo
 from edgewise.cli.doctor import doctor
 from edgewise.cli.inspect import inspect
 from edgewise.cli.profile import profile
+from edgewise.cli.quantize import quantize
 from edgewise.cli.run import run
 from edgewise.cli.siblings import COMMANDS as SIBLINGS
 from edgewise.cli.siblings import GROUP
@@ -28,6 +29,7 @@ COMMANDS: dict[str, Callable[..., None]] = {
     "bench": bench,
     "profile": profile,
     "compare": compare,
+    "quantize": quantize,
     "doctor": doctor,
 }
 

@@ -10,6 +10,9 @@ import typer
 from edgewise.cli.options import Json, Sizes, guessed, parsed_sizes
 from edgewise.cli.output import show_json, show_table
 
+REAL = "f32"
+QUANTIZATION = "edgewise.quantization"
+
 if TYPE_CHECKING:  # --help imports no engine
     from edgewise.tools.report import FileReport
 
@@ -59,7 +62,8 @@ def _show(result: FileReport) -> None:
             ("sections", parts),
             *(("input", f"{info.name}: {shape_text(info)}") for info in result.inputs),
             *(("output", f"{i.name}: {shape_text(i)}") for i in result.outputs),
-            *result.metadata.items(),
+            # What quantisation says of layers stands below.
+            *((k, v) for k, v in result.metadata.items() if k != QUANTIZATION),
         ],
     )
     show_table(
@@ -79,6 +83,8 @@ def _show(result: FileReport) -> None:
             )
         ],
     )
+    if any(layer.weights != REAL or layer.reads != REAL for layer in result.layers):
+        show_table(("layer", "op", "weights", "reads", "gives"), result.layers)
     sizes = ", ".join(f"{name}={size}" for name, size in result.sizes.items())
     show_table(
         (f"segment{f' ({sizes})' if sizes else ''}", "stage", "ops", "why"),

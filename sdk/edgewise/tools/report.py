@@ -12,13 +12,14 @@ from edgewise.border import TensorInfo
 from edgewise.dims import Dim
 from edgewise.format.container import open_file
 from edgewise.ir.binders import type_symbols
-from edgewise.ir.graph import Constant, Graph, Leaf, Value
+from edgewise.ir.graph import Constant, Graph, Leaf, Value, Variable
 from edgewise.ir.module import Module
 from edgewise.model import Model
 from edgewise.plan.flat import Flat
 from edgewise.plan.plan import make_plan
 from edgewise.plan.stages import Stages, cut
 from edgewise.tools.text import cut_text
+from edgewise.types import TensorType
 
 LONGEST_SIZE = 32  # characters of one size in a shape
 
@@ -49,6 +50,16 @@ class ConstantReport(NamedTuple):
     bytes: int
 
 
+class LayerPrecision(NamedTuple):
+    """A layer with a weight: what that is stored as, and what runs in and out."""
+
+    name: str
+    op: str
+    weights: str
+    reads: str
+    gives: str
+
+
 class SegmentReport(NamedTuple):
     """Work that one native call does, or one op that Python does and why.
 
@@ -74,6 +85,7 @@ class FileReport(NamedTuple):
         functions: By name.
         variables: By role and element type.
         constants: By element type.
+        layers: Of ``infer``, those with a weight.
         sizes: Values of symbolic sizes that the segments were planned for.
         segments: Of ``infer``.
         views: Ops of ``infer`` that are no work.
@@ -87,6 +99,7 @@ class FileReport(NamedTuple):
     functions: dict[str, FunctionReport]
     variables: tuple[VariableReport, ...]
     constants: tuple[ConstantReport, ...]
+    layers: tuple[LayerPrecision, ...]
     sizes: dict[str, int]
     segments: tuple[SegmentReport, ...]
     views: int
@@ -100,6 +113,7 @@ class FileReport(NamedTuple):
             "functions": {k: f._asdict() for k, f in self.functions.items()},
             "variables": [v._asdict() for v in self.variables],
             "constants": [c._asdict() for c in self.constants],
+            "layers": [layer._asdict() for layer in self.layers],
             "segments": [s._asdict() for s in self.segments],
         }
 
@@ -131,6 +145,7 @@ def report(path: Path, sizes: Mapping[str, int] | None = None) -> FileReport:
         functions={k: _function(g) for k, g in model.module.functions.items()},
         variables=_variables(model.module),
         constants=_constants(model.module),
+        layers=tuple(_layers(infer)),
         sizes=given,
         segments=tuple(_segments(found, given)),
         views=sum(node.op.view for s in found.stages for node in s.graph.nodes()),
@@ -190,6 +205,18 @@ def _constants(module: Module) -> tuple[ConstantReport, ...]:
         ConstantReport(dtype, len(sizes), *map(sum, zip(*sizes, strict=True)))
         for dtype, sizes in sorted(groups.items())
     )
+
+
+def _layers(graph: Graph) -> Iterator[LayerPrecision]:
+    """Nodes that multiply a matrix of weights, by the name of that."""
+    for node in graph.nodes():
+        x, weight = (*node.inputs, None, None)[:2]
+        if x is None or weight is None or not isinstance(weight.op, Variable):
+            continue
+        if weight.type.rank > 1 and isinstance(node.types[0], TensorType):
+            kinds = weight.type.dtype, x.type.dtype, node.types[0].dtype
+            key, op = weight.op.key, node.op.name
+            yield LayerPrecision(key, op, *(kind.value for kind in kinds))
 
 
 def _segments(found: Stages, sizes: Mapping[str, Dim]) -> Iterator[SegmentReport]:
