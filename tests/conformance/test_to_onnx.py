@@ -31,7 +31,11 @@ REFUSED = {
     *("batch_norm_train", "batch_norm_train_grad", "sgd_update", "adam_update"),
     *("gru_grad", "lstm_grad", "rnn_grad", "resize_grad", "cumprod_grad", "det_grad"),
     *("pack_quads", "byte_linear", "byte_conv", "byte_depthwise_conv"),
-    *("bottleneck", "after"),  # which plans and steps of training alone have
+    *(
+        "bottleneck",
+        "after",
+        "straight_through",
+    ),  # which plans and steps of training alone have
     *("cumprod", "bit_cast", "permute", "trees", "look_up", "one_of", "count_ngrams"),
     *("random_uniform", "random_normal"),
     *("pack_quads", "byte_linear", "byte_conv", "byte_depthwise_conv"),

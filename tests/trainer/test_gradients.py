@@ -15,7 +15,10 @@ from edgewise_trainer.autodiff import has_gradient
 from edgewise_trainer.autodiff.rule import rules
 
 SAMPLED = [name for name in OPS if any(True for _ in OPS[name].samples())]
-WITH_GRADIENT = [name for name in SAMPLED if has_gradient(OPS[name])]
+# A rounded number has the gradient of another: no limit of its own differences.
+WITH_GRADIENT = [
+    name for name in SAMPLED if has_gradient(OPS[name]) and name != "straight_through"
+]
 # Forms that are refused by name, by the value of their last attribute.
 REFUSED = {
     "scatter_elements": {"mul", "min", "max"},

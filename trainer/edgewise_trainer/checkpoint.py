@@ -12,6 +12,7 @@ from edgewise.errors import CheckpointError, EdgewiseError
 from edgewise.ir.module import Module, Role, VariableInfo
 from edgewise.ir.op import Array
 from edgewise.model import Model
+from edgewise.quant import config
 from edgewise.types import DType, TensorType
 from edgewise_trainer import losses, optimizers, schedules
 
@@ -19,7 +20,7 @@ KEY = "edgewise.trainer"
 VERSION = 1
 _KINDS = {
     cls.__name__: cls
-    for module in (losses, optimizers, schedules)
+    for module in (losses, optimizers, schedules, config)
     for cls in vars(module).values()
     if isinstance(cls, type) and dataclasses.is_dataclass(cls)
     if not cls.__name__.startswith("_")

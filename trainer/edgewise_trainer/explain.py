@@ -62,5 +62,5 @@ def described(
         raise ConfigError(
             "the step was saved with a loss of your own: give the loss for a report"
         )
-    goal = aim(module, setting.trainable, setting.seed)
+    goal = aim(module, setting.trainable, setting.seed, setting.quantize)
     return report(goal, setting.loss, batch, engine.predict(batch), notes=engine.notes)

@@ -15,13 +15,12 @@ from typing import NamedTuple
 
 import numpy as np
 
-from edgewise.ir.graph import Inputs, Node, Value, Variable, variable_value, with_inputs
+from edgewise.ir.graph import Value, variable_value
 from edgewise.ir.module import Module, Role, VariableInfo
 from edgewise.ir.op import Array
 from edgewise.ops import Add, MatMul, Reshape
 from edgewise.ops.pack import PackPanels
 from edgewise.types import TensorType
-from edgewise_trainer.values import with_array
 
 
 class Adapter(NamedTuple):
@@ -36,6 +35,16 @@ class Adapter(NamedTuple):
     weight: str
     a: VariableInfo
     b: VariableInfo
+
+    @property
+    def infos(self) -> tuple[VariableInfo, ...]:
+        """The variables that are trained in place of the weight."""
+        return self.a, self.b
+
+    def begun(self, weight: Array) -> dict[str, Array]:
+        """Values of the variables where the stored weight is given anew: all of it."""
+        del weight
+        return {self.b.key: np.zeros(self.b.type.dims, self.b.type.dtype.numpy)}
 
     def beside(self, weight: Value) -> Value:
         """The weight with the product of the factors added."""
@@ -57,37 +66,6 @@ def adapters(
     """An adapter of ``rank`` for each weight; the seed decides where they begin."""
     rng = np.random.default_rng((seed, rank))
     return tuple(_adapter(module.variables[key], rank, rng) for key in weights)
-
-
-def adapted(module: Module, chosen: Iterable[Adapter]) -> Module:
-    """The module with adapters at work wherever one of the weights is read."""
-    named = {adapter.weight: adapter for adapter in chosen}
-    made: dict[str, Value] = {}  # once, however often and wherever it is read
-
-    def visit(node: Node, inputs: Inputs) -> tuple[Value, ...]:
-        if not isinstance(node.op, Variable) or node.op.key not in named:
-            return with_inputs(node, inputs)
-        key = node.op.key
-        if key not in made:
-            made[key] = named[key].beside(Value(node))
-        return (made[key],)
-
-    functions = {name: graph.rebuild(visit) for name, graph in module.functions.items()}
-    variables = dict(module.variables)
-    for adapter in named.values():
-        variables |= {info.key: info for info in (adapter.a, adapter.b)}
-    return Module(functions, variables, module.metadata)
-
-
-def merged(
-    module: Module, chosen: Iterable[Adapter], live: Mapping[str, Array]
-) -> Module:
-    """The module with adapters added to their weights, of the values ``live``."""
-    variables = dict(module.variables)
-    for adapter in chosen:
-        whole = adapter.merged(live[adapter.weight], live)
-        variables[adapter.weight] = with_array(variables[adapter.weight], whole)
-    return Module(module.functions, variables, module.metadata)
 
 
 def _adapter(info: VariableInfo, rank: int, rng: np.random.Generator) -> Adapter:

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import functools
 from typing import NamedTuple
 
 from edgewise.ir.module import Module
-from edgewise_trainer.lora import Adapter, adapted, adapters
+from edgewise.quant.config import QuantizeConfig
+from edgewise_trainer.coded import codebooks, keeps, kept
+from edgewise_trainer.lora import adapters
 from edgewise_trainer.losses import Loss
 from edgewise_trainer.selection import lora_rank, selected
+from edgewise_trainer.stand_ins import StandIn, reading, standing_in
 from edgewise_trainer.step import training_step
 from edgewise_trainer.task import Step, Trainable
 from edgewise_trainer.update import Optimizer
@@ -17,38 +21,52 @@ class Aim(NamedTuple):
     """What is trained.
 
     Attributes:
-        module: The model, with adapters at work where there are any.
+        module: The model as it is trained: with what stands in for weights at work.
         trained: Names of the parameters.
-        adapters: The factors that are trained in their stead, if any.
-        keys: Variables that a step changes: the parameters, or the factors.
+        adapters: Variables that are trained in their stead, if any.
+        keys: Variables that a step changes: the parameters, or what stands in.
     """
 
     module: Module
     trained: tuple[str, ...]
-    adapters: tuple[Adapter, ...]
+    adapters: tuple[StandIn, ...]
     keys: tuple[str, ...]
 
 
-def aim(module: Module, trainable: Trainable, seed: int) -> Aim:
+def aim(
+    module: Module,
+    trainable: Trainable,
+    seed: int,
+    quantize: QuantizeConfig | None = None,
+) -> Aim:
     """What ``trainable`` says of a model.
 
     Raises:
         ConfigError: It says nothing that there is.
     """
     trained, rank = selected(module, trainable), lora_rank(trainable)
-    if rank is None:
-        return Aim(module, trained, (), trained)
-    chosen = adapters(module, trained, rank, seed)
-    keys = tuple(info.key for a in chosen for info in (a.a, a.b))
-    return Aim(adapted(module, chosen), trained, chosen, keys)
+    if quantize is not None:
+        from edgewise_trainer.fake import faked  # noqa: PLC0415 - who trains for bytes
+
+        module = faked(module, quantize)
+    if rank is not None:
+        chosen: tuple[StandIn, ...] = adapters(module, trained, rank, seed)
+        keys = tuple(info.key for own in chosen for info in own.infos)
+        return Aim(standing_in(module, chosen), trained, chosen, keys)
+    chosen = codebooks(module, trained)
+    named = {own.weight: [info.key for info in own.infos] for own in chosen}
+    keys = tuple(key for name in trained for key in named.get(name, [name]))
+    infos = [module.variables[key] for key in trained]
+    ways = {i.key: functools.partial(kept, info=i) for i in infos if keeps(i)}
+    return Aim(standing_in(reading(module, ways), chosen), trained, chosen, keys)
 
 
 def step_of(aim: Aim, loss: Loss, optimizer: Optimizer) -> Step:
-    """The step that trains; its states include the factors.
+    """The step that trains; its states include what stands in for weights.
 
     Raises:
         TrainabilityError: An op between the loss and a parameter has no gradient.
     """
     step = training_step(aim.module, aim.keys, loss, optimizer)
-    factors = [info for adapter in aim.adapters for info in (adapter.a, adapter.b)]
-    return step._replace(states=(*step.states, *factors))
+    others = [info for own in aim.adapters for info in own.infos]
+    return step._replace(states=(*step.states, *others))

@@ -37,7 +37,7 @@ def report(
     graph = _to_loss(aim, loss)
     ops = _ops(graph, aim.keys)
     lost = _behind_none(graph, ops)
-    named = {a.weight: a.a.key for a in aim.adapters}
+    named = {own.weight: own.infos[0].key for own in aim.adapters}
     read = {n.op.key: n for n in graph.nodes() if isinstance(n.op, Variable)}
     return TrainabilityReport(
         parameters=_parameters(aim, named, read, lost),

@@ -11,10 +11,13 @@ from edgewise.ir.graph import Graph
 from edgewise.ir.module import Module
 from edgewise.ir.op import Array
 from edgewise.model import Model
+from edgewise.quant.config import QuantizeConfig
 from edgewise_trainer import checkpoint, losses
+from edgewise_trainer.coded import codebooks
 from edgewise_trainer.lora import Adapter
 from edgewise_trainer.names import EVALUATE, TRAIN_STEP
 from edgewise_trainer.optimizers import SGD, Optimizer
+from edgewise_trainer.stand_ins import StandIn
 from edgewise_trainer.task import Setting, Step, Task, Trainable, Way
 
 TASK = "task"
@@ -73,6 +76,7 @@ def start_of(
     optimizer: Optimizer | None,
     trainable: Trainable | None,
     seed: int,
+    quantize: QuantizeConfig | None = None,
 ) -> Start:
     """What one wrote into the model, unless something else is asked for.
 
@@ -81,7 +85,8 @@ def start_of(
         ConfigError: There is no such loss.
     """
     found = written(model)
-    if found is not None and (loss, optimizer, trainable) == (None, None, None):
+    asked = (loss, optimizer, trainable, quantize)
+    if found is not None and all(one is None for one in asked):
         return found
     setting = Setting(
         losses.found("cross_entropy" if loss is None else loss),
@@ -89,8 +94,14 @@ def start_of(
         "all" if trainable is None else trainable,
         None,
         seed,
+        quantize=quantize,
     )
-    return Start(model if found is None else found.model, setting)
+    bare = model if found is None else found.model
+    if quantize is not None:
+        from edgewise_trainer.fake import ranged  # noqa: PLC0415 - who trains for bytes
+
+        bare = ranged(bare, quantize)
+    return Start(bare, setting)
 
 
 def written(model: Model) -> Start | None:
@@ -119,7 +130,8 @@ def written(model: Model) -> Start | None:
 
 
 def _setting(facts: Mapping[str, Any]) -> Setting:
-    setting = Setting(**{name: facts[name] for name in Setting._fields})
+    known_facts = {name: facts[name] for name in Setting._fields if name in facts}
+    setting = Setting(**known_facts)
     if setting.way is not None:
         setting = setting._replace(way=Way(*setting.way))
     known = hasattr(setting.optimizer, "lr")
@@ -133,7 +145,9 @@ def _described(task: Task) -> dict[str, Any]:
         "trained": task.trained,
         "unreached": task.step.unreached,
         "states": [info.key for info in task.step.states],
-        "adapters": [(x.weight, x.a.key, x.b.key) for x in task.adapters],
+        "adapters": [
+            (own.weight, *(info.key for info in own.infos)) for own in task.adapters
+        ],
     }
 
 
@@ -145,5 +159,14 @@ def _task(module: Module, facts: Mapping[str, Any]) -> Task:
         tuple(infos[key] for key in facts["states"]),
         tuple(facts["unreached"]),
     )
-    adapters = (Adapter(w, infos[a], infos[b]) for w, a, b in facts["adapters"])
-    return Task(tuple(facts["trained"]), tuple(adapters), step)
+    adapters = tuple(_stand_in(module, *names) for names in facts["adapters"])
+    return Task(tuple(facts["trained"]), adapters, step)
+
+
+def _stand_in(module: Module, weight: str, *keys: str) -> StandIn:
+    """Two factors, or the values of a codebook."""
+    if len(keys) > 1:
+        a, b = (module.variables[key] for key in keys)
+        return Adapter(weight, a, b)
+    (book,) = codebooks(module, (weight,))
+    return book

@@ -56,10 +56,18 @@ def training_step(
     updates, states = _updates(places, found, optimizer, clock)
     inputs = (*form.graph.inputs, target, *clock)
     updates |= form.statistics
+    # What the form of the model itself follows, such as ranges of images.
+    known = {k: v for k, v in form.graph.updates.items() if is_statistic(module, k)}
+    updates |= known
     graph = Graph(inputs, (value,), (LOSS,), updates, form.graph.binders)
     missing = tuple(key for key in trained if key not in found)
     weight = weight_of(loss, output, target)
     return Step(graph, states, missing, found, weight)
+
+
+def is_statistic(module: Module, key: str) -> bool:
+    """Whether a variable follows what a model sees."""
+    return module.variables[key].role is Role.STATISTIC
 
 
 def places_of(graph: Graph, trained: Sequence[str]) -> dict[str, Value]:

@@ -8,9 +8,10 @@ from typing import NamedTuple, TypeAlias
 from edgewise.errors import ShapeError
 from edgewise.ir.graph import Graph, Value
 from edgewise.ir.module import Module, VariableInfo
-from edgewise_trainer.lora import Adapter
+from edgewise.quant.config import QuantizeConfig
 from edgewise_trainer.losses import Loss
 from edgewise_trainer.sizes import in_bytes
+from edgewise_trainer.stand_ins import StandIn
 from edgewise_trainer.update import Optimizer
 
 Trainable: TypeAlias = "str | Sequence[str]"
@@ -43,6 +44,7 @@ class Setting(NamedTuple):
         seed: Of the order of examples, and of adapters.
         memory_budget: Bytes by which the process may grow; None: any.
         way: How steps are done to keep to that; None: not chosen yet.
+        quantize: How the model is quantised that training is for; None: it is not.
     """
 
     loss: Loss | None
@@ -52,6 +54,7 @@ class Setting(NamedTuple):
     seed: int
     memory_budget: int | None = None
     way: Way | None = None
+    quantize: QuantizeConfig | None = None
 
     def with_room(self, batch_size: int | None, budget: int | str | None) -> Setting:
         """The setting with another batch size and budget, where they are given."""
@@ -85,12 +88,12 @@ class Task(NamedTuple):
 
     Attributes:
         trained: Names of the parameters.
-        adapters: The factors that are trained in their stead, if any.
+        adapters: Variables that are trained in their stead, if any.
         step: The training step; its states include the factors.
     """
 
     trained: tuple[str, ...]
-    adapters: tuple[Adapter, ...]
+    adapters: tuple[StandIn, ...]
     step: Step
 
 
@@ -109,6 +112,6 @@ def made(module: Module, setting: Setting) -> Task:
             "a step that was saved with a loss of your own takes the sizes only that"
             " it was made for, and no memory_budget; give the loss"
         )
-    goal = aim(module, setting.trainable, setting.seed)
+    goal = aim(module, setting.trainable, setting.seed, setting.quantize)
     step = step_of(goal, setting.loss, setting.optimizer)
     return Task(goal.trained, goal.adapters, step)

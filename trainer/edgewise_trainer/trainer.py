@@ -12,22 +12,24 @@ import numpy as np
 
 from edgewise.ir.op import Array
 from edgewise.model import Model
+from edgewise.quant.config import QuantizeConfig
 from edgewise.runtime.config import SessionConfig
 from edgewise.runtime.memory import MemoryReport
 from edgewise_trainer import checkpoint
+from edgewise_trainer.coded import Codebook, settled
 from edgewise_trainer.course import Course
 from edgewise_trainer.data import Data, Inputs, batches, examples, named
 from edgewise_trainer.engine import engine_for
 from edgewise_trainer.evaluation import evaluated, scored
 from edgewise_trainer.explain import described, explained
 from edgewise_trainer.history import Callback, History
-from edgewise_trainer.lora import merged
 from edgewise_trainer.losses import Loss
 from edgewise_trainer.names import EVALUATE, INFER
 from edgewise_trainer.optimizers import Optimizer
 from edgewise_trainer.report import TrainabilityReport
 from edgewise_trainer.resized import resized, takes
 from edgewise_trainer.schedules import rate_at
+from edgewise_trainer.stand_ins import merged
 from edgewise_trainer.start import Start, save, start_of
 from edgewise_trainer.task import Trainable, made
 from edgewise_trainer.values import as_now, averages, given
@@ -55,6 +57,8 @@ class Trainer:
         threads: Threads of a step; None: as a session has them.
         memory_budget: By how much the process may grow, with the model: bytes, or a
             text like ``"64MB"``; ``report`` tells what is done to keep to it.
+        quantize: How the model is quantised that ``export`` gives; steps then round as
+            its kernels do. Only int8; ranges of images are found by training.
         seed: Of the order of examples.
         state: What the optimizer remembers at the start, as ``state`` gives it; zeros
             where it is missing.
@@ -77,11 +81,12 @@ class Trainer:
         *,
         batch_size: int | None = None,
         memory_budget: int | str | None = None,
+        quantize: QuantizeConfig | None = None,
         threads: int | None = None,
         seed: int = 0,
         state: Mapping[str, Array] | None = None,
     ) -> None:
-        start = start_of(model, loss, optimizer, trainable, seed)
+        start = start_of(model, loss, optimizer, trainable, seed, quantize)
         self._setting = start.setting.with_room(batch_size, memory_budget)
         self._batch = self._setting.batch_size or 1
         self._model, self._score = start.model, start.score
@@ -182,7 +187,7 @@ class Trainer:
 
     def parameters(self) -> dict[str, Array]:
         """All parameters under their names and in the shapes of the source model."""
-        return self.export().parameters()
+        return self._real(averaged=False).parameters()
 
     def set_parameters(self, values: Mapping[str, Array]) -> None:
         """Give parameters new values; what the optimizer remembers stays.
@@ -191,12 +196,21 @@ class Trainer:
             ConfigError: There is no such parameter.
             ShapeError: An array has another shape.
         """
-        states = self.state()
-        for adapter in self._task.adapters:
-            if adapter.weight in values:  # that value is the whole weight
-                states[adapter.b.key] = np.zeros_like(states[adapter.b.key])
-        self._model = Model(given(self._bare().module, values))
+        states = self.state() | self._give(values)
         self._open(self._model, states)
+
+    def _give(self, values: Mapping[str, Array]) -> dict[str, Array]:
+        """Hold other parameters; what stands in for them begins with those."""
+        old = self._bare().module
+        new, states = given(old, values), dict[str, Array]()
+        for own in self._task.adapters:
+            whole = new.variables[own.weight].initial
+            if own.weight in values and whole is not None:
+                states |= own.begun(whole)
+            if isinstance(own, Codebook):  # who shares a value was read off the first
+                new.variables[own.weight] = old.variables[own.weight]
+        self._model = Model(new)
+        return states
 
     def restart(
         self,
@@ -207,22 +221,34 @@ class Trainer:
 
         As ``set_parameters``, but so cheap that one trainer can serve many devices.
         """
-        self._model = Model(given(self._bare().module, parameters))
-        if not self._engine.restart(self._model.module, self._task.step, state or {}):
-            self._open(self._model, state or {})
+        begun = self._give(parameters) | dict(state or {})
+        if not self._engine.restart(self._model.module, self._task.step, begun):
+            self._open(self._model, begun)
         self.steps, self._course = 0, Course(self._setting.seed)
 
     def export(self, *, averaged: bool = False) -> Model:
         """The model as it is now, to run or to save; adapters are merged.
 
+        Trained for bytes, it is quantised, by the ranges that training found.
+
         Args:
             averaged: Whether parameters are their averages (``optimizers.Averaged``).
         """
+        real, config = self._real(averaged=averaged), self._setting.quantize
+        if config is None:
+            return real
+        from edgewise_trainer.fake import over_bytes  # noqa: PLC0415 - as asked
+
+        return over_bytes(real, config)
+
+    def _real(self, *, averaged: bool) -> Model:
+        """The model as it is now, in real numbers."""
         live, changed = self._engine.variables, self._task.step.graph.updates
         if averaged and self.steps:
             live = averages(live, changed)
         module = as_now(self._model.module, live, changed)
-        return Model(merged(module, self._task.adapters, live))
+        whole = merged(module, self._task.adapters, live)
+        return Model(settled(whole, self.trained))
 
     def _bare(self) -> Model:
         """The model as it is now, without adapters."""

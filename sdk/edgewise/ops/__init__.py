@@ -70,6 +70,7 @@ _FAMILIES = {
     "deform": "deform_conv",
     "bindings": "read_dims",
     "after": "after",
+    "straight": "straight_through",
     "numerals": "format_number parse_number",
     "text": "string_concat string_split string_normalize regex_full_match",
     "ngrams": "count_ngrams",

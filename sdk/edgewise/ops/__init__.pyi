@@ -246,6 +246,7 @@ from edgewise.ops.softmax import (
     Softmax,
 )
 from edgewise.ops.statistics import BatchStatistics
+from edgewise.ops.straight import StraightThrough
 from edgewise.ops.text import (
     RegexFullMatch,
     StringConcat,
@@ -466,6 +467,7 @@ __all__ = [
     "Softsign",
     "SplitToSequence",
     "Sqrt",
+    "StraightThrough",
     "StringConcat",
     "StringNormalize",
     "StringSplit",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from typing import Self
 
 import numpy as np
 
@@ -36,6 +37,13 @@ class Seen:
         self.means: Array = np.zeros(0)
         self.batches = 0
         self._kept: list[Array] = []
+
+    @classmethod
+    def within(cls, low: float, high: float) -> Self:
+        """A value of which the range alone is known."""
+        made = cls()
+        made.low, made.high, made.average = low, high, (low, high)
+        return made
 
     def add(self, x: Array) -> None:
         """One batch more."""

@@ -56,31 +56,58 @@ def quantize(
     return Quantizer(model, calibration, config).result()
 
 
+def quantize_within(
+    model: Model, ranges: Mapping[Value, Range], config: QuantizeConfig
+) -> Model:
+    """The model over bytes, by ranges of values that are known already.
+
+    Raises:
+        ConfigError: Nothing in the model can be quantised.
+    """
+    seen = {value: Seen.within(*ends) for value, ends in ranges.items()}
+    return Quantizer(model, None, config, seen).result()
+
+
+def chosen_sites(
+    graph: Graph, variables: Mapping[str, VariableInfo], config: QuantizeConfig
+) -> Sites:
+    """Where a graph can run over bytes, without what is to stay as it is."""
+    sites = Sites(graph, variables)
+
+    def stays(node: Node) -> bool:
+        return any(fnmatchcase(sites.names[node], p) for p in config.keep)
+
+    sites.layers[:] = [node for node in sites.layers if not stays(node)]
+    if not sites.layers:
+        raise ConfigError("quantize: got a model without layers for int8 kernels")
+    return sites
+
+
 class Quantizer:
     """One quantisation: what was seen, and models of any choice of layers."""
 
     def __init__(
-        self, model: Model, calibration: Batches | None, config: QuantizeConfig
+        self,
+        model: Model,
+        calibration: Batches | None,
+        config: QuantizeConfig,
+        seen: Mapping[Value, Seen] | None = None,
     ) -> None:
         self._source, self._config = model, config
         self._model = model = equalized(model) if config.equalize else model
         self._graph = model.module.functions[INFER]
-        self.sites = Sites(self._graph, model.module.variables)
-        self.sites.layers[:] = [n for n in self.sites.layers if not self._kept(n)]
-        if not self.sites.layers:
-            raise ConfigError("quantize: got a model without layers for int8 kernels")
+        self.sites = chosen_sites(self._graph, model.module.variables, config)
         self._batches = tuple(calibration or ())
-        self._seen = observed(model, self.sites.values, self._batches)
+        known = (
+            observed(model, self.sites.values, self._batches) if seen is None else seen
+        )
+        self._seen = known
         self._ranges = self._found()
         self._factors = Factors(model)
         self._reads = reads(model.module.functions.values())
         self._made: dict[Node, Layer] = {}
         self._sensitivities: dict[Node, float] = {}
-        self._warnings = warnings(self._seen, self._batches)
-
-    def _kept(self, node: Node) -> bool:
-        name = self.sites.names[node]
-        return any(fnmatchcase(name, pattern) for pattern in self._config.keep)
+        self._warnings = warnings(known, self._batches) if seen is None else ()
 
     def _found(self) -> dict[Value, Range]:
         """A range for every value; those between which numbers only move share one."""

@@ -202,7 +202,7 @@ fold_columns format_number grid_sample look_up matmul_integer max_pool_places
 max_roi_pool mel_weights non_max_suppression non_zero one_of pack_quads parse_number
 permute
 random_normal random_uniform resize_grad cumprod_grad det_grad
-read_dims regex_full_match requantize resize roi_align string_concat
+read_dims regex_full_match requantize resize roi_align straight_through string_concat
 string_normalize string_split trees unique
 """
 
