@@ -21,6 +21,7 @@ from edgewise.ops.activation import (
     Tanh,
 )
 from edgewise.ops.binary import Add, Mul
+from edgewise.ops.byte_products import ByteConv, ByteDepthwiseConv, ByteLinear
 from edgewise.ops.choose import Clip
 from edgewise.ops.conv import Conv, DepthwiseConv
 from edgewise.ops.matmul import Linear, MatMul
@@ -30,7 +31,8 @@ from edgewise.ops.quantize import Dequantize
 from edgewise.ops.shape import Reshape, Transpose
 from edgewise.passes.rewrite import rule
 
-PRODUCTS = (Linear, Conv, DepthwiseConv)
+BYTE_PRODUCTS = (ByteLinear, ByteConv, ByteDepthwiseConv)
+PRODUCTS = (Linear, Conv, DepthwiseConv, *BYTE_PRODUCTS)
 ACTIVATIONS = (
     Clip,
     Elu,
@@ -54,7 +56,8 @@ class _Product:
         self.op = cast("Any", value.op)
         self.x, self.w, *rest = value.node.inputs
         self.scale, self.shift, self.residual = (*rest, None, None, None)[:3]
-        self.linear = self.op.activation == "none"
+        real = getattr(self.op, "y_type", "f32") == "f32"
+        self.linear = real and self.op.activation == "none"
         self.channels = value.type.shape[-1]
 
     def value(self, **changes: Any) -> Value:

@@ -87,7 +87,7 @@ def product_of_sums(
     if scale is None or x is None or zero_of_x is None:
         return None
     ending = {"x_zero": int(zero_of_x), "y_type": kind.value, "y_zero": int(y_zero)}
-    made = _made(found.product, x, ending, known, weights)
+    made = byte_product(found.product, x, ending, known, weights)
     if made is None:
         return None
     op, weight = made
@@ -123,15 +123,15 @@ def _row(array: Array | None, product: Value) -> Array | None:
     return np.ascontiguousarray(np.broadcast_to(array.reshape(-1), (channels,)))
 
 
-def _made(
+def byte_product(
     product: Value,
     x: Value,
     ending: dict[str, Any],
     known: Known,
     weights: ByteWeights,
 ) -> tuple[ByteOp, Weight] | None:
-    """The op that makes bytes of sums, and its weight."""
-    op, channels = product.op, product.type.dims[-1]
+    """The op over bytes that sums the same products, and its weight."""
+    op, channels = product.op, _channels(product)
     made: ByteOp | None = None
     packing: PackPanels | PackTaps = PackPanels((0, 1))
     if isinstance(op, MatmulInteger):
@@ -143,7 +143,7 @@ def _made(
             made = ByteDepthwiseConv(channels, **ending, **_window(op))
         else:
             made = _conv(op, x, channels, ending)
-    whole = _whole(product, known)
+    whole = whole_operand(product, known)
     if made is None or whole is None or whole.whole.ndim not in (2, 4):
         return None
     weight = weights.packed(whole, packing)
@@ -152,7 +152,7 @@ def _made(
     return made.replace(weight_bits=weight.bits), weight
 
 
-def _whole(product: Value, known: Known) -> Whole | None:
+def whole_operand(product: Value, known: Known) -> Whole | None:
     """The stored operand of a product, its zero points taken off."""
     _, w, _, w_zero = (*product.node.inputs, None, None)[:4]
     array, zero = known.array(w), known.array(w_zero)

@@ -23,7 +23,7 @@ from edgewise.ir.graph import (
 )
 from edgewise.ir.module import Module
 from edgewise.ops.binary import Mul
-from edgewise.ops.byte_products import ByteConv, ByteDepthwiseConv, ByteLinear
+from edgewise.ops.choose import Cast
 from edgewise.ops.conv import Conv, DepthwiseConv
 from edgewise.ops.integer import Requantize
 from edgewise.ops.matmul import Linear
@@ -31,6 +31,7 @@ from edgewise.ops.pack import PackPanels, PackTaps
 from edgewise.ops.pool import MaxPool
 from edgewise.ops.quantize import Dequantize, Quantize
 from edgewise.ops.shape import Concat, Reshape, Slice, Transpose
+from edgewise.passes import fuse
 from edgewise.passes.byte_weights import ByteWeights, Weight
 from edgewise.passes.integer_products import (
     BYTES,
@@ -39,10 +40,11 @@ from edgewise.passes.integer_products import (
     product_of_sums,
 )
 from edgewise.passes.known import Known
+from edgewise.passes.real_sums import cast_sums, scaled_sums
+from edgewise.passes.rewrite import Rewriter
 from edgewise.types import DType
 
 PRODUCTS = (Conv, DepthwiseConv, Linear)
-BYTE_PRODUCTS = (ByteConv, ByteDepthwiseConv, ByteLinear)
 # What gives some of the numbers that it is given, and no others.
 MOVES = (MaxPool, Reshape, Transpose, Slice, Concat)
 
@@ -88,7 +90,11 @@ class _Walk:
 
     def apply(self, graph: Graph) -> Graph:
         """The new graph."""
-        return graph.rebuild(self._visit)
+        graph = graph.rebuild(self._visit)
+        # Products that are new to the graph take over what follows them.
+        graph, done = Rewriter((fuse.added, fuse.activation)).apply(graph)
+        self._done.update(done)
+        return graph
 
     def _visit(self, node: Node, inputs: Inputs) -> tuple[Value, ...]:
         made: Value | None = None
@@ -102,7 +108,12 @@ class _Walk:
             made = self._product(node, inputs)
         elif isinstance(node.op, Requantize):
             made = product_of_sums(node, inputs, self._known, self._weights)
-            self._done["sums"] += made is not None
+            self._done["bytes of sums"] += made is not None
+        elif isinstance(node.op, Cast):
+            made = cast_sums(node, inputs, self._known, self._weights)
+            self._done["products"] += made is not None
+        elif isinstance(node.op, Mul):
+            made = self._scaled(node, inputs)
         if made is None or made.type != node.types[0]:
             return with_inputs(node, inputs)
         return (made,)
@@ -135,7 +146,7 @@ class _Walk:
         if found is not None and found[1] == pair:
             self._done["quantized again"] += 1
             return found[0]
-        if not isinstance(x.op, BYTE_PRODUCTS) or self._readers[old] != 1:
+        if not isinstance(x.op, fuse.BYTE_PRODUCTS) or self._readers[old] != 1:
             return None
         return self._ended(x, pair)
 
@@ -202,6 +213,17 @@ class _Walk:
             label=node.label,
         )
         return result
+
+    def _scaled(self, node: Node, inputs: Inputs) -> Value | None:
+        """A product that nothing else reads, and its factor as one."""
+        for at, product in enumerate(inputs):
+            old, factor = node.inputs[at], inputs[1 - at]
+            if product is None or old is None or factor is None:
+                continue
+            made = scaled_sums(product, factor)
+            if made is not None and self._readers[old] == 1:
+                return made
+        return None
 
     def _weight(self, packed: Value) -> Weight | None:
         """The weight that a pack op is given, where it is made of whole numbers."""

@@ -64,7 +64,7 @@ class Built:
         given = [whole, np.full(count, 1e-3, "f4"), np.zeros(count, "i4")]
         return self.add("DequantizeLinear", [self.tensor(a) for a in given], axis=0)
 
-    def model(self, y: str, *shape: int, bytes_: bool = False) -> onnx.ModelProto:
+    def model(self, y: str, *shape: int | str, bytes_: bool = False) -> onnx.ModelProto:
         kind = KINDS[self.kind] if bytes_ else TensorProto.FLOAT
         x = helper.make_tensor_value_info("x", kind, shape)
         out = helper.make_tensor_value_info(y, kind, None)
@@ -240,3 +240,44 @@ def test_qlinear_products_run_over_bytes() -> None:
     whole = ew.convert(proto, ew.ConvertConfig(fuse=False))
     with ew.Session(model) as ours, ew.Session(whole) as plain:
         np.testing.assert_array_equal(ours(x), plain(x))
+
+
+def test_sizes_that_only_a_run_knows_are_no_hindrance() -> None:
+    b = Built("uint8")
+    w = b.tensor(b.rng.integers(-128, 128, (5, 3, 2, 2)).astype("i1"))
+    given = ["x", *b.pair(0.02, 3), w, *_weights_pair(b, 5), *b.pair(0.9, 5)]
+    proto = b.model(b.add("QLinearConv", given), "N", 3, "H", "W", bytes_=True)
+    assert ops(ew.convert(proto))["byte_conv"] == 1
+
+
+def _dynamic(b: Built, op: str, w: Any, **attributes: Any) -> str:
+    """What tools write that quantise activations in the run.
+
+    Weights are such that onnxruntime's sums of pairs do not saturate.
+    """
+    q, scale, zero = "q", "scale", "zero"
+    b.nodes.append(node("DynamicQuantizeLinear", ["x"], [q, scale, zero]))
+    total = b.add(op, [q, b.tensor(w), zero], **attributes)
+    real = b.add("Cast", [total], to=TensorProto.FLOAT)
+    factor = b.add("Mul", [scale, b.tensor(np.float32([0.013]))])
+    return b.add("Mul", [real, factor])
+
+
+def test_products_of_what_the_run_quantises_run_over_bytes() -> None:
+    b = Built("uint8")
+    y = _dynamic(b, "MatMulInteger", b.rng.integers(-64, 64, (10, 7)).astype("i1"))
+    bias = b.tensor(b.rng.standard_normal(7).astype("f4"))
+    y = b.add("Relu", [b.add("Add", [bias, y])])
+    model = agree(b.model(y, 2, 5, 10), (2, 5, 10), 1e-4)
+    assert ops(model)["byte_linear"] == 1
+    assert ops(model)["relu"] == 1  # of the range, not of the product
+
+
+@pytest.mark.parametrize("pad", [0, 1])
+def test_convolutions_of_what_the_run_quantises_run_over_bytes(pad: int) -> None:
+    """Not where pads hold the zero point: only a run knows it."""
+    b = Built("uint8")
+    w = b.rng.integers(-64, 64, (6, 8, 3, 3)).astype("i1")
+    y = _dynamic(b, "ConvInteger", w, pads=[pad] * 4)
+    model = agree(b.model(y, 1, 8, 5, 6), (1, 8, 5, 6), 1e-3)
+    assert ops(model)["conv_integer" if pad else "byte_conv"] == 1
