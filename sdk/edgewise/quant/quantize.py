@@ -21,11 +21,11 @@ from edgewise.quant.factors import Factors
 from edgewise.quant.grid import grid
 from edgewise.quant.guard import finite_score, real_layers
 from edgewise.quant.observe import Seen, observed
-from edgewise.quant.ranges import METHODS, Range
+from edgewise.quant.ranges import METHODS, Range, shared
 from edgewise.quant.report import KEY, LayerReport, QuantizationReport
 from edgewise.quant.rewrite import Layer, Rewrite, reads
 from edgewise.quant.sensitivity import sensitivities
-from edgewise.quant.sites import MOVES, Sites, moved_by
+from edgewise.quant.sites import Sites, is_move, moved_by
 from edgewise.quant.weights import EIGHT, SEVEN, as_bytes
 
 logger = logging.getLogger(__name__)
@@ -113,12 +113,12 @@ class Quantizer:
         """A range for every value; those between which numbers only move share one."""
         method = METHODS[self._config.method]
         ranges = {value: method(seen) for value, seen in self._seen.items()}
-        for node in self._graph.nodes():
-            if isinstance(node.op, MOVES) and Value(node) in ranges:
-                group = [v for v in (*moved_by(node), Value(node)) if v in ranges]
-                low = min(ranges[value][0] for value in group)
-                high = max(ranges[value][1] for value in group)
-                ranges |= dict.fromkeys(group, (low, high))
+        moves = [n for n in self._graph.nodes() if is_move(n) and Value(n) in ranges]
+        before: dict[Value, Range] = {}
+        while ranges != before:  # they only grow
+            before = dict(ranges)
+            for node in moves:
+                ranges |= shared(ranges, Value(node), moved_by(node))
         return ranges
 
     def result(self) -> Model:

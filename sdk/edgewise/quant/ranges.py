@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Mapping
 
 import numpy as np
 
+from edgewise.ir.graph import Value
 from edgewise.ir.op import Array
 from edgewise.quant.grid import LEVELS, grid
 from edgewise.quant.observe import Seen
@@ -15,6 +16,7 @@ OUTSIDE = 5e-5  # of all numbers, at either end, in ``percentile``
 # Ranges that are tried, as shares of the whole: from all of it to a 4,096th.
 SHARES = 2.0 ** (-np.arange(97) / 8)
 BINS = 8 * (LEVELS + 1)
+NARROW = 0.25  # of a range: two bits
 _SWEEPS = 30
 
 
@@ -99,3 +101,19 @@ METHODS: dict[str, Callable[[Seen], Range]] = {
     method.__name__: method
     for method in (minmax, moving_average, percentile, entropy, mse, admm)
 }
+
+
+def shared(
+    ranges: Mapping[Value, Range], made: Value, moved: Collection[Value]
+) -> dict[Value, Range]:
+    """One range for what a move gives and is given.
+
+    Where several values are put together, one that is much narrower keeps its own: it
+    is made bytes anew, for it would lose bits on its way elsewhere.
+    """
+    group = [value for value in (made, *moved) if value in ranges]
+    low = min(ranges[value][0] for value in group)
+    high = max(ranges[value][1] for value in group)
+    least = NARROW * (high - low) if len(moved) > 1 else 0.0
+    wide = [v for v in group if v == made or ranges[v][1] - ranges[v][0] >= least]
+    return dict.fromkeys(wide, (low, high))

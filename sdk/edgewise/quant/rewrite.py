@@ -26,7 +26,7 @@ from edgewise.ops.pack import QUAD
 from edgewise.ops.pad import Pad
 from edgewise.ops.quantize import Dequantize, Quantize
 from edgewise.quant.grid import Grid
-from edgewise.quant.sites import MOVES, RESIDUAL, moved_by
+from edgewise.quant.sites import RESIDUAL, is_move, is_sum, moved_by
 from edgewise.quant.weights import Whole
 
 
@@ -67,8 +67,10 @@ class Rewrite:
         if layer is not None:
             return (self._product(node, inputs, layer),)
         old = Value(node)
-        if isinstance(node.op, MOVES) and old in self._grids:
+        if old in self._grids and is_move(node):
             return (self._moved(node, inputs),)
+        if is_sum(node) and all(v in self._grids for v in (old, *node.inputs)):
+            return (self._sum(node, inputs),)
         return with_inputs(node, inputs)
 
     def _moved(self, node: Node, inputs: Inputs) -> Value:
@@ -80,6 +82,30 @@ class Rewrite:
         ]
         made = node.op(*moved, *inputs[count:], label=node.label)
         return self._real(made, on)
+
+    def _sum(self, node: Node, inputs: Inputs) -> Value:
+        """A sum of bytes: each channel times 1, and a residual."""
+        made = self._grids[Value(node)]
+        on = [self._grids[value] for value in node.inputs if value is not None]
+        x, added = (
+            self._as_bytes(value, grid)
+            for value, grid in zip(inputs, on, strict=True)
+            if value is not None
+        )
+        channels = _last(x)
+        op = ByteDepthwiseConv(
+            channels,
+            on[0].zero,
+            "u8",
+            made.scale,
+            made.zero,
+            on[1].scale,
+            on[1].zero,
+            weight_bits=7,
+        )
+        ones = constant(np.ones((1, channels), np.int8))
+        scale = constant(np.full(channels, on[0].scale, np.float32))
+        return self._real(op(x, ones, scale, None, added, label=node.label), made)
 
     def _product(self, node: Node, inputs: Inputs, layer: Layer) -> Value:
         x, old = inputs[0], node.inputs[0]

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from edgewise.ir.graph import Graph, Node, Value, Variable
+from edgewise.ir.graph import Graph, Leaf, Node, Value, Variable
 from edgewise.ir.module import VariableInfo
+from edgewise.ops.binary import Add
 from edgewise.ops.conv import Conv, DepthwiseConv
+from edgewise.ops.index import Gather
 from edgewise.ops.matmul import Linear
 from edgewise.ops.pool import MaxPool
 from edgewise.ops.shape import Concat, Reshape, Slice, Transpose
@@ -15,8 +17,9 @@ from edgewise.types import DType
 
 PRODUCTS = (Linear, Conv, DepthwiseConv)
 # What gives some of the numbers that it is given, and no others.
-MOVES = (MaxPool, Reshape, Transpose, Slice, Concat)
+MOVES = (MaxPool, Reshape, Transpose, Slice, Concat, Gather)
 RESIDUAL = 4
+IMAGE = 4  # axes
 
 
 class Sites:
@@ -36,22 +39,45 @@ class Sites:
         for node in nodes:
             if node in self.names:
                 found |= dict.fromkeys((*_read(node), Value(node)))
-            elif isinstance(node.op, MOVES) and _is_real(Value(node)):
+            elif is_move(node) and _is_real(Value(node)):
                 moved = moved_by(node)
                 if any(value in found for value in moved):
                     found |= dict.fromkeys((*moved, Value(node)))
+            elif is_sum(node) and all(value in found for value in node.inputs):
+                found |= {Value(node): None}
         self.values = list(found)
 
     def of(self, layers: Sequence[Node], graph: Graph) -> set[Value]:
         """Values that become bytes where these layers do: for those that read them."""
         wanted: set[Value] = set()
-        chosen = set(layers)
+        chosen, known = set(layers), set(self.values)
         for node in reversed(graph.nodes()):
             if node in chosen:
                 wanted |= set(_read(node))
-            elif isinstance(node.op, MOVES) and Value(node) in wanted:
+            elif is_move(node) and Value(node) in wanted:
                 wanted |= set(moved_by(node))
-        return wanted & set(self.values)
+            elif (
+                is_sum(node) and Value(node) in wanted and known.issuperset(node.inputs)
+            ):
+                wanted |= {value for value in node.inputs if value is not None}
+        return wanted & known
+
+
+def is_move(node: Node) -> bool:
+    """Whether a node moves numbers; looking up weights is no move, but a choice."""
+    chosen = isinstance(node.op, Gather) and isinstance(moved_by(node)[0].op, Leaf)
+    return isinstance(node.op, MOVES) and not chosen
+
+
+def is_sum(node: Node) -> bool:
+    """Whether a node adds two images of one size, each read once."""
+    if not isinstance(node.op, Add) or not _is_real(Value(node)):
+        return False
+    if node.inputs[0] == node.inputs[1]:
+        return False
+    shape = Value(node).type.shape
+    equal = all(value and value.type.shape == shape for value in node.inputs)
+    return equal and len(shape) == IMAGE and isinstance(shape[-1], int)
 
 
 def moved_by(node: Node) -> list[Value]:
