@@ -19,6 +19,9 @@ STRATEGIES = (
     "krum",
 )
 
+# What has to see each update by itself, or sends more than its change.
+SEES_ONE = ("fedmedian", "trimmed_mean", "krum", "scaffold")
+
 
 @dataclass(frozen=True, slots=True)
 class Privacy:
@@ -84,6 +87,8 @@ class FederatedConfig:
         options: Numbers of the strategy: see ``edgewise_federated.server``.
         codec: How updates travel: float32, float16, int8, int4, topk:SHARE.
         personal: What stays on the device: as ``trainable`` of a Trainer names it.
+        secure_aggregation: Whether the server sees the sum of updates alone: at least
+            three devices, more than half of whom stay to the end of a round.
         privacy: Differential privacy; None: none.
         quorum: Share of the devices asked without which a round fails.
         max_norm: Largest norm of an update that is accepted; None: any.
@@ -100,6 +105,7 @@ class FederatedConfig:
     options: Mapping[str, float] | None = None
     codec: str = "float32"
     personal: str | Sequence[str] | None = None
+    secure_aggregation: bool = False
     privacy: Privacy | None = None
     quorum: float = 0.5
     max_norm: float | None = None
@@ -118,3 +124,20 @@ class FederatedConfig:
         if self.strategy not in STRATEGIES:
             known = ", ".join(STRATEGIES)
             raise ConfigError(f"strategy={self.strategy!r}: want one of {known}")
+        if self.secure_aggregation:
+            self._want_sums()
+
+    def _want_sums(self) -> None:
+        """Raise for what has to see single updates, or does not commute with sums."""
+        problems = []
+        if self.strategy in SEES_ONE:
+            problems.append(f"strategy={self.strategy!r}")
+        if self.codec != "float32":
+            problems.append(f"codec={self.codec!r}")
+        if self.max_norm is not None:
+            problems.append(f"max_norm={self.max_norm!r}")
+        if problems:
+            raise ConfigError(
+                f"secure_aggregation with {', '.join(problems)}: that has to see"
+                " single updates, and the server sees sums alone"
+            )

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -23,6 +23,9 @@ from edgewise_federated.select import answers, chosen, share_of
 from edgewise_federated.server import Server
 from edgewise_federated.update import Layout, Update
 from edgewise_trainer import Trainer
+
+if TYPE_CHECKING:  # only runs that hide updates want cryptography
+    from edgewise_federated.sealed import Sealed
 
 logger = logging.getLogger(__name__)
 NOISE = 5  # what is drawn for
@@ -86,11 +89,12 @@ class Loop:
     def _round(self, number: int) -> Round:
         start = time.monotonic()
         asked = chosen(self._config, self._fleet.size, number)
-        answered = {index: self._ask(number, index) for index in asked}
+        sealed = self._sealed(number, asked)
+        answered = {index: self._ask(number, index, sealed) for index in asked}
         good = {i: a for i, a in answered.items() if a.update is not None}
         self._want_quorum(number, len(asked), len(good))
         if good:
-            self._join(number, good)
+            self._join(number, good, sealed)
         loss, accuracy = self._evaluated(list(answered.values()))
         return Round(
             number,
@@ -104,7 +108,17 @@ class Loop:
             epsilon=self._epsilon(number),
         )
 
-    def _ask(self, number: int, index: int) -> Answer:
+    def _sealed(self, number: int, asked: Sequence[int]) -> Sealed | None:
+        """What hides updates; None where nothing does."""
+        if not self._config.secure_aggregation:
+            return None
+        from edgewise_federated.sealed import Sealed  # noqa: PLC0415 - as said above
+
+        there = [index for index in asked if answers(self._config, number, index)]
+        private = self._config.privacy is not None
+        return Sealed({i: 1 if private else self._fleet.examples(i) for i in there})
+
+    def _ask(self, number: int, index: int, sealed: Sealed | None) -> Answer:
         """A device's answer; what it cannot give is a failure, never an end."""
         if not answers(self._config, number, index):
             return Answer(None, None, 0, float("nan"))
@@ -117,7 +131,12 @@ class Loop:
         except FederatedError as error:
             logger.warning("round %d, device %d: %s", number, index, error)
             return Answer(None, None, 0, float("nan"))
-        arrived, sent = self._fleet.send(index, number, self._clipped(learned.change))
+        change = self._clipped(learned.change)
+        if sealed is not None:
+            arrived = sealed.words(index, change)
+            sent = arrived.nbytes + sealed.overhead(index)
+        else:
+            arrived, sent = self._fleet.send(index, number, change)
         if learned.control is not None:
             sent += BYTES * self._layout.size
         update = Update(
@@ -159,13 +178,18 @@ class Loop:
                 f" {least} (quorum={self._config.quorum:g})"
             )
 
-    def _join(self, number: int, good: dict[int, Answer]) -> None:
+    def _join(
+        self, number: int, good: dict[int, Answer], sealed: Sealed | None
+    ) -> None:
         """Let the updates of a round into the model."""
+        if sealed is not None:
+            self._server.apply(self._unsealed(number, good, sealed))
+            return
         updates = [a.update for a in good.values() if a.update is not None]
         changes = np.stack([self._layout.flat(u.arrays) for u in updates])
         weights = np.asarray([u.examples for u in updates], np.float64)
         if self._config.privacy is not None:
-            change = self._noisy(number, changes)
+            change = self._noisy(number, changes.sum(0, dtype=np.float64))
         else:
             rule = rule_of(self._config.strategy)
             change = rule(changes.astype(np.float64), weights)
@@ -179,15 +203,27 @@ class Loop:
             share = len(moved) / self._fleet.size
             self._server.follow(mean(np.stack(moved), np.ones(len(moved))), share)
 
-    def _noisy(self, number: int, changes: Array) -> Array:
+    def _unsealed(self, number: int, good: dict[int, Answer], sealed: Sealed) -> Array:
+        """The mean change, of sums that nobody could look into."""
+        sent = {
+            index: self._layout.flat(answer.update.arrays).astype(np.uint32)
+            for index, answer in good.items()
+            if answer.update is not None
+        }
+        mean_ = sealed.mean(sent)
+        if self._config.privacy is None:
+            return mean_
+        return self._noisy(number, mean_ * len(sent))
+
+    def _noisy(self, number: int, total: Array) -> Array:
         """The mean over the expected number of devices, with noise on the sum."""
         privacy = self._config.privacy
         assert privacy is not None  # noqa: S101 - as asked
         draw = np.random.default_rng((self._config.seed, number, NOISE))
         deviation = privacy.clip * privacy.noise_multiplier
-        noise = draw.normal(0.0, deviation, changes.shape[1])
+        noise = draw.normal(0.0, deviation, total.size)
         expected = share_of(self._config, self._fleet.size) * self._fleet.size
-        return np.asarray((changes.sum(0, dtype=np.float64) + noise) / expected)
+        return np.asarray((total + noise) / expected)
 
     def _epsilon(self, number: int) -> float | None:
         privacy = self._config.privacy

@@ -221,3 +221,56 @@ def test_what_cannot_be_meant_is_refused(
 def test_nobody_to_ask(world: World) -> None:
     with pytest.raises(ew.ConfigError, match="no partitions"):
         simulate(world.model, [], FederatedConfig())
+
+
+def test_a_server_that_sees_sums_alone_learns_the_same(world: World) -> None:
+    sent: list[np.ndarray] = []
+
+    def wire(number: int, client: int, update: Update) -> Update | None:
+        sent.extend(np.ravel(array) for array in update.arrays.values())
+        return None if (number, client % 4) == (2, 1) else update
+
+    def drop(number: int, client: int, update: Update) -> Update | None:
+        return None if (number, client % 4) == (2, 1) else update
+
+    settings = {"clients_per_round": 6, "rounds": 4}
+    plain = world.run(drop, **settings)
+    hidden = world.run(wire, secure_aggregation=True, **settings)
+    for one, other in zip(plain.rounds, hidden.rounds, strict=True):
+        assert one.failures == other.failures
+        assert other.loss == pytest.approx(one.loss, abs=1e-5)
+    words = np.concatenate(sent)
+    assert words.dtype == np.uint32
+    assert words.mean() / 2**32 == pytest.approx(0.5, abs=0.02)
+
+
+def test_sums_may_be_private_too(world: World) -> None:
+    privacy = Privacy(clip=0.5, noise_multiplier=0.01)
+    settings = {"clients_per_round": 6, "rounds": 2, "privacy": privacy}
+    plain = world.run(**settings)
+    hidden = world.run(secure_aggregation=True, **settings)
+    assert hidden.rounds[-1].loss == pytest.approx(plain.rounds[-1].loss, abs=1e-4)
+
+
+@pytest.mark.parametrize(
+    "other", [{"strategy": "krum"}, {"codec": "int8"}, {"max_norm": 1.0}]
+)
+def test_sums_do_not_go_with_what_sees_one(
+    world: World, other: dict[str, object]
+) -> None:
+    with pytest.raises(ew.ConfigError, match="sees sums alone"):
+        world.run(secure_aggregation=True, **other)
+
+
+def test_sums_of_two_hide_nobody(world: World) -> None:
+    with pytest.raises(ew.FederatedError, match="want 3 or more"):
+        world.run(secure_aggregation=True, clients_per_round=2)
+
+
+def test_too_few_to_take_the_masks_off(world: World) -> None:
+    with pytest.raises(ew.FederatedError, match="of 4"):
+        world.run(
+            lambda _, client, update: update if client % 4 == 1 else None,
+            secure_aggregation=True,
+            quorum=0.1,
+        )
