@@ -69,6 +69,19 @@ def test_convert_writes_onnx_again(command, digits: Path, tmp_path: Path) -> Non
     assert "cannot be written" in done.stderr
 
 
+def test_convert_keeps_the_original_unless_it_is_named(
+    command, digits: Path, model: Path, tmp_path: Path
+) -> None:
+    original, copy = tmp_path / "net.onnx", tmp_path / "net.ew"
+    original.write_bytes(digits.read_bytes())
+    copy.write_bytes(model.read_bytes())
+    done = command("convert", copy)
+    assert done.returncode == 2
+    assert "is there already" in done.stderr
+    assert original.read_bytes() == digits.read_bytes()
+    assert command("convert", copy, original).returncode == 0
+
+
 def test_convert_can_fix_the_shape_of_an_input(
     command, digits: Path, tmp_path: Path
 ) -> None:

@@ -23,6 +23,8 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> Path:
     np.savez(folder / "held.npz", pictures=turned[240:], target=labels[240:])
     np.savez(folder / "named.npz", image=turned[:240], digit=labels[:240])
     np.savez(folder / "red.npz", image=turned[:9].repeat(3, 1), target=labels[:9])
+    np.savez(folder / "far.npz", image=turned[:9], target=np.arange(9) + 5)
+    np.savez(folder / "nan.npz", image=turned[:9] + np.nan, target=labels[:9])
     np.savez(folder / "real.npz", image=turned[:9], target=np.zeros(9, np.float32))
     return folder
 
@@ -94,7 +96,10 @@ def test_the_step_may_go_into_the_file(
         (("named.npz",), ("'target'", "--target")),
         (("none.npz",), ("none.npz",)),
         (("red.npz",), ("does not work with inputs",)),
-        (("real.npz",), ("target",)),
+        (("real.npz",), ("target", "'mse'")),
+        (("far.npz",), ("got class 1", "0 to 9")),
+        (("nan.npz",), ("loss is nan", "--lr")),
+        (("train.npz", "--memory-budget", "1MB"), ("smallest",)),
         (("train.npz", "--loss", "l2"), ("loss='l2'", "cross_entropy")),
         (("train.npz", "--optimizer", "sdg"), ("--optimizer 'sdg'", "adamw")),
         (("train.npz", "--schedule", "up"), ("--schedule 'up'", "cosine")),
@@ -128,3 +133,27 @@ def test_files_that_are_read_are_not_written_over(
         done = command("train", model, data, *options)
         assert done.returncode == 2
         assert "would overwrite" in done.stderr
+
+
+def test_what_cannot_be_written_is_refused_before_the_training(
+    command, model: Path, files: Path, tmp_path: Path
+) -> None:
+    data, same = files / "train.npz", tmp_path / "t.ew"
+    for options, words in (
+        (("-o", tmp_path / "t.onnx"), ".ew file"),
+        (("-o", tmp_path / "none" / "t.ew"), "no folder"),
+        (("-o", same, "--checkpoint", same), "checkpoint"),
+    ):
+        done = command("train", model, data, *options)
+        assert done.returncode == 2
+        assert words in done.stderr
+        assert "training" not in done.stdout
+
+
+def test_a_training_that_was_done_says_so(
+    command, model: Path, files: Path, tmp_path: Path
+) -> None:
+    kept = ("--checkpoint", tmp_path / "c.ew", "--resume", "--epochs", "1")
+    arguments = ("train", model, files / "train.npz", "-o", tmp_path / "t.ew", *kept)
+    command(*arguments)
+    assert "all 1 passes were done before" in command(*arguments).stdout

@@ -11,7 +11,16 @@ import pytest
 from onnx import TensorProto, helper, numpy_helper
 
 import edgewise as ew
-from edgewise_trainer import EarlyStop, Epoch, Progress, Trainer, optimizers, schedules
+from edgewise.errors import ConfigError, EdgewiseError
+from edgewise_trainer import (
+    EarlyStop,
+    Epoch,
+    Progress,
+    Trainer,
+    losses,
+    optimizers,
+    schedules,
+)
 
 
 def network(seed: int = 0) -> onnx.ModelProto:
@@ -188,3 +197,51 @@ def test_data_that_does_not_fit_is_named() -> None:
         trainer().step(x, y.astype(np.float32))
     with pytest.raises(ew.DTypeError, match="target"):
         trainer().evaluate((x, y.astype(np.float32)))
+
+
+def test_data_that_end_after_one_pass_are_refused_for_several() -> None:
+    for options in (
+        {"data": iter([examples()])},
+        {"data": examples(), "validation": iter([examples()])},
+    ):
+        one = trainer()
+        with pytest.raises(ConfigError, match="ends after one pass"):
+            one.fit(**options, epochs=2)
+        assert one.steps == 0
+
+
+@pytest.mark.parametrize(
+    ("call", "words"),
+    [
+        (lambda x, y: trainer().fit(x, y), r"\(x, y\)"),
+        (lambda x, y: trainer().fit((x, y), batch_size=0), "batch_size=0"),
+        (lambda _x, _y: trainer(batch_size=0), "batch_size=0"),
+        (lambda x, y: trainer().fit(({"z": x}, y)), "'x' is missing; got z$"),
+        (lambda x, y: trainer().fit((x, y + 1)), "class 3; .* 0 to 2"),
+        (lambda x, y: trainer().step(x, y - 1), "class -1"),
+        (lambda x, y: trainer().evaluate((x, y + 1)), "class 3"),
+        (lambda x, y: trainer().fit((x, y * 0.5)), "'mse'"),
+        (lambda x, y: trainer(loss="mse").fit((x, y)), "astype"),
+        (lambda _x, _y: trainer(optimizer="adam"), "optimizer='adam'"),
+        (lambda _x, _y: Trainer("model.ew"), "edgewise.load"),  # type: ignore[arg-type]
+    ],
+)
+def test_what_beginners_do_is_told(call: Any, words: str) -> None:
+    with pytest.raises(EdgewiseError, match=words):
+        call(*examples())
+
+
+def test_a_class_to_be_ignored_need_not_be_there() -> None:
+    x, y = examples()
+    one = trainer(loss=losses.CrossEntropy(ignore_index=-1))
+    assert np.isfinite(one.step(x, np.where(y == 2, -1, y)))
+
+
+def test_a_softmax_before_cross_entropy_is_told(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    model = network()
+    model.graph.node.append(helper.make_node("Softmax", ["y"], ["p"]))
+    model.graph.output[0].name = "p"
+    Trainer(ew.convert(model), threads=1)
+    assert "ends with Softmax" in caplog.text

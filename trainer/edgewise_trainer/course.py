@@ -3,13 +3,31 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np
 
+from edgewise.errors import ConfigError
 from edgewise.ir.op import Array
 from edgewise_trainer.data import Data, Inputs, batches
 from edgewise_trainer.history import Callback, Epoch, History, Progress, told
+
+
+def want_passes(epochs: object, data: Data, validation: Data | None) -> None:
+    """Raise ``ConfigError`` where data cannot be passed over so many times."""
+    if not isinstance(epochs, int | np.integer) or epochs < 0:
+        got = repr(epochs) if np.isscalar(epochs) else type(epochs).__name__
+        raise ConfigError(
+            f"epochs: got {got}; want a whole number from 0 on (inputs and targets are "
+            "one argument: (x, y))"
+        )
+    for name, each in (("data", data), ("validation", validation)):
+        if isinstance(each, Iterator) and epochs > 1:
+            raise ConfigError(
+                f"{name}: got a {type(each).__name__}, which ends after one pass of "
+                f"{epochs}; want (inputs, targets), or batches that can be passed over "
+                "again, as a list"
+            )
 
 
 class Course:

@@ -14,6 +14,7 @@ Inputs: TypeAlias = "Array | Mapping[str, Array]"
 Batch: TypeAlias = "tuple[Inputs, Array]"
 # (inputs, targets) of all examples; or batches, which need not fit into memory.
 Data: TypeAlias = "tuple[Inputs, Array] | Iterable[Batch]"
+BATCH_SIZE = 32  # where nothing is said
 
 
 def batches(
@@ -30,7 +31,10 @@ def batches(
 
     Raises:
         ShapeError: Inputs and targets differ in number, or there are none.
+        ConfigError: Batches have no size, or what gives them is of another kind.
     """
+    if size < 1:
+        raise ConfigError(f"batch_size={size!r}: want a whole number from 1 on")
     if isinstance(data, tuple) and len(data) == 2:
         inputs, targets = cast("Batch", data)
         yield from _cut(inputs, np.asarray(targets), size, order, first)
@@ -39,11 +43,27 @@ def batches(
         raise ConfigError(
             f"data: got {type(data).__name__}; want (inputs, targets) or batches"
         )
+    number = -1
     for number, batch in enumerate(data):
         if not isinstance(batch, tuple) or len(batch) != 2:
             raise ConfigError(f"batch {number}: want a pair of inputs and targets")
         if number >= first:
             yield batch
+    if number < 0:
+        raise ShapeError("data: got no examples")
+
+
+def pairs(
+    data: Data, size: int, names: Sequence[str]
+) -> Iterator[tuple[Mapping[str, Array], Array]]:
+    """The batches of one pass as they lie, inputs by name."""
+    for inputs, target in batches(data, size, None):
+        yield named(inputs, names), target
+
+
+def batch_of(*sizes: int | None) -> int:
+    """The first size of batches that was given."""
+    return next((size for size in sizes if size is not None), BATCH_SIZE)
 
 
 def as_target(target: object, dtype: np.dtype[Any]) -> Array:
@@ -55,7 +75,7 @@ def as_target(target: object, dtype: np.dtype[Any]) -> Array:
     array = np.asarray(target)
     kinds = {"i": "iu", "f": "f"}.get(dtype.kind, dtype.kind)
     if array.dtype.kind not in kinds:
-        raise DTypeError(f"target: got {array.dtype}; want {dtype}")
+        raise DTypeError(f"target: got {array.dtype}; want {dtype}{_meant(dtype)}")
     return array.astype(dtype, copy=False)
 
 
@@ -63,13 +83,28 @@ def named(inputs: Inputs, names: Sequence[str]) -> Mapping[str, Array]:
     """Inputs by name, where the only one may come without.
 
     Raises:
-        ShapeError: There are several.
+        ShapeError: There are several, or one is missing.
     """
     if isinstance(inputs, Mapping):
+        missing = [name for name in names if name not in inputs]
+        if missing:
+            raise ShapeError(
+                f"input {missing[0]!r} is missing; got {', '.join(map(str, inputs))}"
+            )
         return inputs
     if len(names) != 1:
         raise ShapeError(f"got one array; want a mapping of inputs {names}")
     return {names[0]: inputs}
+
+
+def _meant(dtype: np.dtype[Any]) -> str:
+    """What targets of a type are, for those who brought others."""
+    if dtype.kind == "i":
+        return (
+            ", the numbers of classes; where targets are real numbers, choose another "
+            "loss, as 'mse'"
+        )
+    return f", as of target.astype('{dtype}')" if dtype.kind == "f" else ""
 
 
 def examples(targets: object) -> int:

@@ -13,7 +13,13 @@ from edgewise.model import Model
 from edgewise.runtime.config import SessionConfig
 from edgewise.runtime.session import Session
 from edgewise_trainer.data import as_target, examples
-from edgewise_trainer.losses import Loss, picks_classes, scalar_loss, target_type
+from edgewise_trainer.losses import (
+    Loss,
+    picks_classes,
+    scalar_loss,
+    target_type,
+    want_classes,
+)
 from edgewise_trainer.names import EVALUATE, INFER, LOSS, TARGET
 from edgewise_trainer.resized import Shapes, resized, takes
 
@@ -77,6 +83,8 @@ class _Scorer:
         session = self._session = self._session or self._opened()
         kind = session.inputs[-1].dtype.numpy
         wanted = as_target(target, kind)
+        output_type = self._module.functions[INFER].outputs[0].type
+        want_classes(self._loss, wanted, output_type)
         value, output = session.run({**inputs, TARGET: wanted}).values()
         return float(value), output, wanted
 

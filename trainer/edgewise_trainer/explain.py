@@ -9,8 +9,9 @@ from edgewise.runtime.config import SessionConfig
 from edgewise_trainer import losses
 from edgewise_trainer.engine import Engine, engine_for
 from edgewise_trainer.losses import Loss
-from edgewise_trainer.optimizers import SGD
+from edgewise_trainer.optimizers import chosen
 from edgewise_trainer.report import TrainabilityReport
+from edgewise_trainer.start import want_model
 from edgewise_trainer.task import Setting, Trainable
 from edgewise_trainer.update import Optimizer
 
@@ -34,8 +35,9 @@ def explained(
     from edgewise_trainer.make import aim, step_of  # noqa: PLC0415
     from edgewise_trainer.reporting import report  # noqa: PLC0415
 
+    want_model(model)
     goal, wanted = aim(model.module, trainable, seed=0), losses.found(loss)
-    optimizer, batch = optimizer or SGD(1e-2), batch_size or 1
+    optimizer, batch = chosen(optimizer), batch_size or 1
     setting = Setting(wanted, optimizer, trainable, None, 0)
     setting = setting.with_room(batch_size, memory_budget)
     config = SessionConfig(threads=threads)

@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 import functools
+import logging
 from typing import NamedTuple
 
 from edgewise.ir.module import Module
 from edgewise.quant.config import QuantizeConfig
 from edgewise_trainer.coded import codebooks, keeps, kept
 from edgewise_trainer.lora import adapters
-from edgewise_trainer.losses import Loss
+from edgewise_trainer.losses import Loss, squashed
+from edgewise_trainer.names import INFER
 from edgewise_trainer.selection import lora_rank, selected
 from edgewise_trainer.stand_ins import StandIn, reading, standing_in
 from edgewise_trainer.step import training_step
 from edgewise_trainer.task import Step, Trainable
 from edgewise_trainer.update import Optimizer
+
+logger = logging.getLogger(__name__)
 
 
 class Aim(NamedTuple):
@@ -67,6 +71,13 @@ def step_of(aim: Aim, loss: Loss, optimizer: Optimizer) -> Step:
     Raises:
         TrainabilityError: An op between the loss and a parameter has no gradient.
     """
+    op = squashed(loss, aim.module.functions[INFER].outputs[0])
+    if op:
+        logger.warning(
+            "the model ends with %s, which the loss applies itself: learning is slow; "
+            "export the model without it",
+            op,
+        )
     step = training_step(aim.module, aim.keys, loss, optimizer)
     others = [info for own in aim.adapters for info in own.infos]
     return step._replace(states=(*step.states, *others))

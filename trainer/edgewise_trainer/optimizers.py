@@ -57,6 +57,22 @@ __all__ = [
 ]
 
 
+def chosen(optimizer: Optimizer | None) -> Optimizer:
+    """An optimizer as it is given; plain descent at 0.01 if there is none.
+
+    Raises:
+        ConfigError: It is no optimizer.
+    """
+    if optimizer is None:
+        return SGD(1e-2)
+    if isinstance(optimizer, type) or not hasattr(optimizer, "slots"):
+        raise ConfigError(
+            f"optimizer={optimizer!r}: want one of edgewise_trainer.optimizers, as "
+            "optimizers.AdamW(1e-3)"
+        )
+    return optimizer
+
+
 @dataclass(frozen=True, slots=True)
 class SGD:
     """Stochastic gradient descent.

@@ -6,7 +6,7 @@ import os
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
-from edgewise.errors import CheckpointError
+from edgewise.errors import CheckpointError, ConfigError
 from edgewise.ir.graph import Graph
 from edgewise.ir.module import Module
 from edgewise.ir.op import Array
@@ -16,7 +16,7 @@ from edgewise_trainer import checkpoint, losses
 from edgewise_trainer.coded import codebooks
 from edgewise_trainer.lora import Adapter
 from edgewise_trainer.names import EVALUATE, TRAIN_STEP
-from edgewise_trainer.optimizers import SGD, Optimizer
+from edgewise_trainer.optimizers import Optimizer, chosen
 from edgewise_trainer.stand_ins import StandIn
 from edgewise_trainer.task import Setting, Step, Task, Trainable, Way
 
@@ -82,15 +82,16 @@ def start_of(
 
     Raises:
         CheckpointError: What was written is damaged, or too new.
-        ConfigError: There is no such loss.
+        ConfigError: There is no such loss, or no optimizer or model like that.
     """
+    want_model(model)
     found = written(model)
     asked = (loss, optimizer, trainable, quantize)
     if found is not None and all(one is None for one in asked):
         return found
     setting = Setting(
         losses.found("cross_entropy" if loss is None else loss),
-        SGD(1e-2) if optimizer is None else optimizer,
+        chosen(optimizer),
         "all" if trainable is None else trainable,
         None,
         seed,
@@ -102,6 +103,15 @@ def start_of(
 
         bare = ranged(bare, quantize)
     return Start(bare, setting)
+
+
+def want_model(model: object) -> None:
+    """Raise ``ConfigError`` where something else stands for a model."""
+    if not isinstance(model, Model):
+        raise ConfigError(
+            f"model: got {type(model).__name__}; want what edgewise.load or "
+            "edgewise.convert gives"
+        )
 
 
 def written(model: Model) -> Start | None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple, TypeAlias
 
-from edgewise.errors import ShapeError
+from edgewise.errors import ConfigError, ShapeError
 from edgewise.ir.graph import Graph, Value
 from edgewise.ir.module import Module, VariableInfo
 from edgewise.quant.config import QuantizeConfig
@@ -58,6 +58,8 @@ class Setting(NamedTuple):
 
     def with_room(self, batch_size: int | None, budget: int | str | None) -> Setting:
         """The setting with another batch size and budget, where they are given."""
+        if batch_size is not None and batch_size < 1:
+            raise ConfigError(f"batch_size={batch_size}: want a whole number from 1 on")
         changed = self._replace(batch_size=batch_size or self.batch_size)
         if budget is None:
             return changed

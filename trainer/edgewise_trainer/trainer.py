@@ -17,13 +17,13 @@ from edgewise.runtime.config import SessionConfig
 from edgewise.runtime.memory import MemoryReport
 from edgewise_trainer import checkpoint
 from edgewise_trainer.coded import Codebook, settled
-from edgewise_trainer.course import Course
-from edgewise_trainer.data import Data, Inputs, batches, examples, named
+from edgewise_trainer.course import Course, want_passes
+from edgewise_trainer.data import Data, Inputs, batch_of, examples, named, pairs
 from edgewise_trainer.engine import engine_for
 from edgewise_trainer.evaluation import evaluated, scored
 from edgewise_trainer.explain import described, explained
 from edgewise_trainer.history import Callback, History
-from edgewise_trainer.losses import Loss
+from edgewise_trainer.losses import Loss, want_classes
 from edgewise_trainer.names import EVALUATE, INFER
 from edgewise_trainer.optimizers import Optimizer
 from edgewise_trainer.report import TrainabilityReport
@@ -34,7 +34,6 @@ from edgewise_trainer.start import Start, save, start_of
 from edgewise_trainer.task import Trainable, made
 from edgewise_trainer.values import as_now, averages, given
 
-BATCH_SIZE = 32  # where nothing is said
 logger = logging.getLogger(__name__)
 
 
@@ -135,6 +134,7 @@ class Trainer:
         """
         rate = rate_at(self._setting.optimizer.lr, self.steps)
         feed = named(inputs, self._inputs)
+        want_classes(self._setting.loss, target, self._infer.outputs[0].type)
         self._resize(feed)
         self._make_room(examples(target))
         loss = self._engine.run(feed, target, rate, self.steps + 1)
@@ -161,7 +161,8 @@ class Trainer:
 
         A trainer that was resumed within a pass goes on where it was.
         """
-        size = batch_size or self._setting.batch_size or BATCH_SIZE
+        want_passes(epochs, data, validation)
+        size = batch_of(batch_size, self._setting.batch_size)
         course = self._course
         return course.passes(
             epochs,
@@ -177,13 +178,12 @@ class Trainer:
 
         The model runs as ``export`` gives it: by its running statistics.
         """
-        size = batch_size or self._setting.batch_size or BATCH_SIZE
-        cut = batches(data, size, None)
-        pairs = ((named(inputs, self._inputs), target) for inputs, target in cut)
+        size = batch_of(batch_size, self._setting.batch_size)
         model = self.export(averaged=averaged)
         if self._score is not None:
             model = Model(model.module.with_function(EVALUATE, self._score))
-        return evaluated(model, self._setting.loss, pairs, self._config)
+        cut = pairs(data, size, self._inputs)
+        return evaluated(model, self._setting.loss, cut, self._config)
 
     def parameters(self) -> dict[str, Array]:
         """All parameters under their names and in the shapes of the source model."""

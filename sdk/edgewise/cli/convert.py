@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from edgewise.cli.options import Json, not_over
+from edgewise.cli.options import Json, not_over, want_place
 from edgewise.cli.output import progress, show_json
 from edgewise.errors import ConfigError, EdgewiseError
 
@@ -15,11 +15,11 @@ from edgewise.errors import ConfigError, EdgewiseError
 def convert(
     source: Annotated[Path, typer.Argument(help="The ONNX file, or an .ew file.")],
     target: Annotated[
-        Path | None, typer.Argument(help="The file to write; else by the source.")
+        Path | None, typer.Argument(help="The file to write; else named as the source.")
     ] = None,
     output: Annotated[
         Path | None,
-        typer.Option("--output", "-o", help="The file to write, once more."),
+        typer.Option("--output", "-o", help="The same as TARGET."),
     ] = None,
     shape: Annotated[
         list[str] | None,
@@ -33,6 +33,8 @@ def convert(
     """Convert an ONNX model to one .ew file; from an .ew file, back to ONNX.
 
     Example: edgewise convert model.onnx -o model.ew --shape image=1,3,224,224
+
+    Example: edgewise convert trained.ew trained.onnx
     """
     import edgewise
     from edgewise.tools.text import size_text
@@ -40,6 +42,9 @@ def convert(
     back = source.suffix == ".ew"
     found = output or target or source.with_suffix(".onnx" if back else ".ew")
     not_over(source, found)
+    want_place(found, ".onnx" if back else ".ew")
+    if back and not (output or target) and found.exists():
+        raise ConfigError(f"{found}: is there already; name it to write over it")
     if back and (shape or random):
         raise ConfigError("--shape, --random: want an ONNX file, not an .ew file")
     with progress(f"converting {source}", quiet=json):

@@ -61,6 +61,18 @@ def not_over(source: Path | None, target: Path | None) -> None:
         raise ConfigError(f"{target}: would overwrite {source}; name another file")
 
 
+def want_place(target: Path, suffix: str = ".ew") -> None:
+    """Raise where a result cannot be written, before work is done for it."""
+    other = {".ew": ".onnx", ".onnx": ".ew"}[suffix]
+    if target.suffix == other:
+        raise ConfigError(
+            f"{target}: what is written is an {suffix} file; name it so (`edgewise "
+            f"convert {target.stem}{suffix} {target.stem}{other}` makes the other)"
+        )
+    if not target.parent.is_dir():
+        raise ConfigError(f"{target}: cannot be written: no folder {target.parent}")
+
+
 def parsed_sizes(given: list[str] | None) -> dict[str, int]:
     """``["N=4", "H=8,W=9"]`` as ``{"N": 4, "H": 8, "W": 9}``."""
     sizes: dict[str, int] = {}

@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from edgewise.cli.options import Json, ModelFile, Threads, not_over, opened
+from edgewise.cli.options import Json, ModelFile, Threads, not_over, opened, want_place
 from edgewise.cli.output import progress, show_json, show_table
+from edgewise_trainer.cli.options import Output, Trained, chosen
 
 if TYPE_CHECKING:  # --help makes no learner
     from edgewise_trainer.incremental import IncrementalLearner, LearnReport
@@ -16,7 +17,6 @@ if TYPE_CHECKING:  # --help makes no learner
 
 REFUSED = 1  # exit status where the update would have done harm
 
-Output = Annotated[Path, typer.Option("--output", "-o", help="The .ew file to write.")]
 Remember = Annotated[
     Path | None,
     typer.Option(help="An .npz of examples that the model knows, to be replayed."),
@@ -51,13 +51,13 @@ def personalize(
         int, typer.Option(help="Bytes of replayed examples.")
     ] = 20_000,
     store: Store = None,
-    trainable: Annotated[
-        str, typer.Option(help="all, last:K, bias, norm or lora:RANK.")
-    ] = "all",
+    trainable: Trained = None,
     cut: Cut = None,
     epochs: Annotated[int, typer.Option(help="Passes over the examples.", min=1)] = 15,
     batch_size: Annotated[int, typer.Option(help="Examples of a step.", min=1)] = 16,
-    rate: Annotated[float, typer.Option(help="Learning rate of AdamW.")] = 2e-3,
+    rate: Annotated[
+        float, typer.Option("--lr", "--rate", help="Learning rate of AdamW.")
+    ] = 2e-3,
     seed: Annotated[int, typer.Option(help="Of the order of examples.")] = 0,
     threads: Threads = None,
     json: Json = False,
@@ -73,7 +73,9 @@ def personalize(
     from edgewise_trainer.cli.examples import load_examples
     from edgewise_trainer.incremental import IncrementalLearner
 
-    not_over(model, output)
+    for given in (model, examples, remember, keep):
+        not_over(given, output)
+    want_place(output)
     loaded = opened(model, quiet=json)
 
     def read(path: Path) -> Examples:
@@ -83,7 +85,7 @@ def personalize(
         loaded,
         method,
         optimizer=optimizers.AdamW(rate),
-        trainable=trainable,
+        trainable=chosen(trainable),
         replay_bytes=replay_bytes,
         store=store,
         keep=None if keep is None else read(keep),
@@ -98,7 +100,8 @@ def personalize(
     report = _taught(learner, read(examples), epochs, batch_size, quiet=json)
     if report.accepted:
         learner.export().save(output)
-    _show(learner, report, output, json=json)
+    on = "the new examples" if keep is None else "the keep-set"
+    _show(learner, report, output, on, json=json)
     if not report.accepted:
         raise typer.Exit(REFUSED)
 
@@ -126,7 +129,12 @@ def _taught(
 
 
 def _show(
-    learner: IncrementalLearner, report: LearnReport, output: Path, *, json: bool
+    learner: IncrementalLearner,
+    report: LearnReport,
+    output: Path,
+    on: str,
+    *,
+    json: bool,
 ) -> None:
     seconds = sum(epoch.seconds for epoch in report.history.epochs)
     if json:
@@ -147,7 +155,7 @@ def _show(
         (name, f"{report.before[name]:.4f}", f"{report.after[name]:.4f}")
         for name in report.after
     ]
-    show_table(("what", "before", "after"), rows)
+    show_table((f"on {on}", "before", "after"), rows)
     if report.accepted:
         held = len(learner.replay)
         print(f"{output}: learned in {seconds:.1f} s; {held} examples to be replayed")

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import dataclasses
+import math
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from edgewise.cli.options import Json, ModelFile, Threads, not_over, opened
+from edgewise.cli.options import Json, ModelFile, Threads, not_over, opened, want_place
 from edgewise.cli.output import progress, show_json
 from edgewise.errors import ConfigError
+from edgewise_trainer.cli.options import Output, Trained, chosen
 
 if TYPE_CHECKING:  # --help makes no trainer
     from edgewise_trainer import Epoch, Progress, Trainer
@@ -22,7 +24,6 @@ if TYPE_CHECKING:  # --help makes no trainer
 OPTIMIZERS = ("sgd", "adam", "adamw", "rmsprop", "adagrad", "lion")
 SCHEDULES = ("constant", "cosine", "one-cycle")
 
-Output = Annotated[Path, typer.Option("--output", "-o", help="The .ew file to write.")]
 Validation = Annotated[
     Path | None, typer.Option(help="An .npz to evaluate on after each pass.")
 ]
@@ -36,18 +37,19 @@ Loss = Annotated[
 Rating = Annotated[
     float | None, typer.Option("--lr", help="Learning rate; else the optimizer's own.")
 ]
-Trained = Annotated[
-    list[str] | None,
-    typer.Option(
-        help="all, last:K, bias, norm, lora:RANK; or a pattern of names. Repeatable."
-    ),
+Budget = Annotated[
+    str | None,
+    typer.Option(help="Memory that the process may grow by, as 64MB."),
 ]
 Checkpoint = Annotated[
     Path | None, typer.Option(help="A checkpoint, written after each pass.")
 ]
 Resume = Annotated[
     bool,
-    typer.Option(help="Go on with --checkpoint where it is there; it knows how."),
+    typer.Option(
+        help="Go on with --checkpoint where it is there: with its loss, optimizer and "
+        "schedule, up to --epochs passes with those done."
+    ),
 ]
 
 
@@ -64,6 +66,7 @@ def train(
     rate: Rating = None,
     schedule: Annotated[str, typer.Option(help=", ".join(SCHEDULES))] = "constant",
     trainable: Trained = None,
+    memory_budget: Budget = None,
     checkpoint: Checkpoint = None,
     resume: Resume = False,
     with_step: Annotated[
@@ -80,9 +83,7 @@ def train(
     from edgewise_trainer import Trainer
     from edgewise_trainer.cli.examples import load_examples
 
-    for given in (model, data, validation):
-        not_over(given, output)
-        not_over(given, checkpoint)
+    _want_files((model, data, validation), output, checkpoint)
     if resume and checkpoint is None:
         raise ConfigError("--resume: want --checkpoint, the file to go on with")
     loaded = opened(model, quiet=json)
@@ -96,7 +97,9 @@ def train(
             loaded,
             loss,
             _optimizer(optimizer, rate, schedule, steps),
-            _chosen(trainable),
+            chosen(trainable),
+            batch_size=batch_size,
+            memory_budget=memory_budget,
             threads=threads,
             seed=seed,
         )
@@ -109,6 +112,19 @@ def train(
     else:
         trainer.export().save(output)
     _show(trainer, passes, output, json=json)
+
+
+def _want_files(
+    read: tuple[Path | None, ...], output: Path, checkpoint: Path | None
+) -> None:
+    """Raise where files would be lost, or could not be written in the end."""
+    if checkpoint is not None and checkpoint.absolute() == output.absolute():
+        raise ConfigError(f"{output}: is the checkpoint, too; name another file")
+    for written in (output, checkpoint):
+        for given in read:
+            not_over(given, written)
+        if written is not None:
+            want_place(written)
 
 
 def _fitted(
@@ -144,6 +160,11 @@ def _teller(
         if not isinstance(event, Epoch):
             tick()
             return
+        if not math.isfinite(event.loss):
+            raise ConfigError(
+                f"epoch {event.number}: the loss is {event.loss}: the training has "
+                "diverged; want a lower --lr, or data without NaN"
+            )
         if checkpoint is not None:
             trainer.save_checkpoint(checkpoint)
         if not quiet:
@@ -181,16 +202,6 @@ def _schedule(name: str, rate: float, steps: int) -> Rate:
     raise ConfigError(f"--schedule {name!r}: want {', '.join(SCHEDULES)}")
 
 
-def _chosen(trainable: list[str] | None) -> str | list[str]:
-    """One that says which kind, or patterns of names."""
-    if not trainable:
-        return "all"
-    (first, *more) = trainable
-    kinds = {"all", "bias", "norm"}
-    is_kind = first in kinds or first.startswith(("last:", "lora:"))
-    return first if is_kind and not more else trainable
-
-
 def _batches(examples: Examples, size: int) -> int:
     return -(-len(examples[1]) // size)
 
@@ -200,7 +211,8 @@ def _show(
 ) -> None:
     seconds = sum(epoch.seconds for epoch in passes)
     if not json:
-        print(f"{output}: {trainer.steps} steps in {seconds:.1f} s")
+        none = "" if passes else f": all {trainer.epochs} passes were done before"
+        print(f"{output}: {trainer.steps} steps in {seconds:.1f} s{none}")
         return
     rows = [
         {

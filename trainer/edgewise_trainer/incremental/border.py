@@ -7,12 +7,12 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from edgewise.errors import ConfigError, ShapeError
+from edgewise.errors import ConfigError
 from edgewise.ir.op import Array
 from edgewise.model import Model
 from edgewise.runtime.config import SessionConfig
 from edgewise.runtime.session import Session
-from edgewise_trainer.data import Data, Inputs, as_target
+from edgewise_trainer.data import Data, Inputs, as_target, named
 from edgewise_trainer.evaluation import evaluated
 from edgewise_trainer.incremental.cut import halves
 from edgewise_trainer.incremental.knowledge import Knowledge
@@ -103,12 +103,8 @@ class Border:
 
     def named(self, inputs: Inputs) -> Mapping[str, Array]:
         """Inputs by their names."""
-        if not isinstance(inputs, Mapping):
-            if len(self._names) != 1:
-                raise ShapeError(f"got one array; want a mapping of {self._names}")
-            return {self._names[0]: inputs}
-        return inputs
+        return named(inputs, self._names)
 
     def _prepared(self, inputs: Inputs) -> Mapping[str, Array]:
-        named = self.named(inputs)
-        return named if self._front is None else self._front.run(named)
+        whole = self.named(inputs)
+        return whole if self._front is None else self._front.run(whole)

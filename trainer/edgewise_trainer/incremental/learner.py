@@ -33,7 +33,8 @@ from edgewise_trainer.incremental.report import Gate, LearnReport, diverged
 from edgewise_trainer.incremental.saving import Saved
 from edgewise_trainer.incremental.stream import Examples, TaskData
 from edgewise_trainer.losses import Loss
-from edgewise_trainer.optimizers import SGD, Optimizer
+from edgewise_trainer.optimizers import Optimizer, chosen
+from edgewise_trainer.start import want_model
 from edgewise_trainer.task import Trainable
 from edgewise_trainer.trainer import Trainer
 
@@ -84,12 +85,13 @@ class IncrementalLearner:
         threads: int | None = None,
         seed: int = 0,
     ) -> None:
+        want_model(model)
         found, use = losses.found(loss), methods(method)
         want_agreement(use, found, trainable, store)
         self._course = Course(
             methods=use,
             loss=found,
-            optimizer=optimizer or SGD(1e-2),
+            optimizer=chosen(optimizer),
             trainable=trainable,
             threads=threads,
             seed=seed,

@@ -11,7 +11,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+import numpy as np
+
 from edgewise.errors import ConfigError
+from edgewise.ir.graph import Value
+from edgewise.ops import Sigmoid, Softmax
+from edgewise.types import TensorType
 from edgewise_trainer.losses.classes import CrossEntropy, Hinge, KLDivergence
 from edgewise_trainer.losses.distillation import Distillation, distillation
 from edgewise_trainer.losses.loss import Loss, scalar_loss, target_type, weight_of
@@ -43,7 +48,9 @@ __all__ = [
     "named",
     "picks_classes",
     "scalar_loss",
+    "squashed",
     "target_type",
+    "want_classes",
     "weight_of",
 ]
 
@@ -92,3 +99,38 @@ def picks_classes(loss: Loss | None) -> bool:
     if isinstance(loss, Distillation):
         return picks_classes(loss.loss)
     return isinstance(loss, CrossEntropy | Hinge)
+
+
+def squashed(loss: Loss, output: Value) -> str:
+    """What a model applies to its logits that the loss applies as well, if it does."""
+    op = output.node.op
+    if isinstance(loss, CrossEntropy | KLDivergence) and isinstance(op, Softmax):
+        return "Softmax"
+    sigmoid = isinstance(op, Sigmoid) or getattr(op, "activation", "") == "sigmoid"
+    return "Sigmoid" if isinstance(loss, BinaryCrossEntropy) and sigmoid else ""
+
+
+def want_classes(loss: Loss | None, target: object, output: TensorType) -> None:
+    """Raise ``ConfigError`` where a target is none of the classes of an output.
+
+    Args:
+        loss: One that does not pick classes takes any target.
+        target: Class numbers; what is no whole number is refused elsewhere.
+        output: Scores of classes along axis 1.
+    """
+    while isinstance(loss, Distillation):
+        loss = loss.loss
+    array = np.asarray(target)
+    if not isinstance(loss, CrossEntropy | Hinge) or array.dtype.kind not in "iu":
+        return
+    count = output.shape[1]
+    if not isinstance(count, int):
+        return
+    wrong = array[(array < 0) | (array >= count)]
+    if isinstance(loss, CrossEntropy):
+        wrong = wrong[wrong != loss.ignore_index]
+    if wrong.size:
+        raise ConfigError(
+            f"target: got class {wrong[0]}; the output has {count} classes, "
+            f"0 to {count - 1}"
+        )
