@@ -27,6 +27,7 @@ from edgewise.ops.binary import Div
 from edgewise.ops.bindings import ReadDims
 from edgewise.ops.choose import Cast
 from edgewise.ops.create import DimValue
+from edgewise.ops.quantize import Dequantize
 from edgewise.ops.shape import Concat, Reshape
 from edgewise.ops.unary import Floor
 from edgewise.types import DType, TensorType
@@ -99,6 +100,8 @@ class Sizes:
             return _plain(objects(op.dims[0] if op.scalar else op.dims), value)
         if isinstance(op, Leaf) or op.random or op.dynamic or not _small(value):
             return None
+        if isinstance(op, Dequantize) and value.type.rank > 1:
+            return None  # a weight is no size, and products want its whole numbers
         if any(map(_is_text, (value, *value.node.inputs))):
             return None  # texts are no sizes, and may be long
         arrays = self._inputs(value)

@@ -101,8 +101,8 @@ def agree(proto: onnx.ModelProto, shape: Sequence[int], step: float) -> ew.Model
     return model
 
 
-@pytest.mark.parametrize(("kind", "zero"), [("uint8", 117), ("int8", -11)])
-def test_a_convolutional_network_runs_over_bytes_alone(kind: str, zero: int) -> None:
+def network(kind: str, zero: int) -> onnx.ModelProto:
+    """A stem, a pool, a depthwise and a pointwise convolution, a head."""
     b = Built(kind)
     x = b.through("x", b.pair(0.04, zero))
     stem = b.add("Conv", [x, b.weight(16, 3, 3, 3), b.bias(16)], pads=[1] * 4)
@@ -116,7 +116,12 @@ def test_a_convolutional_network_runs_over_bytes_alone(kind: str, zero: int) -> 
     y = b.through(b.add("Flatten", [y]), last)
     y = b.add("MatMul", [y, b.weight(24 * 20, 10, axis=1)])
     y = b.through(b.add("Add", [y, b.bias(10)]), b.pair(20.0, zero))
-    model = agree(b.model(y, 2, 3, 8, 10), (2, 3, 8, 10), 20.0)
+    return b.model(y, 2, 3, 8, 10)
+
+
+@pytest.mark.parametrize(("kind", "zero"), [("uint8", 117), ("int8", -11)])
+def test_a_convolutional_network_runs_over_bytes_alone(kind: str, zero: int) -> None:
+    model = agree(network(kind, zero), (2, 3, 8, 10), 20.0)
     found = ops(model)
     assert found["byte_conv"] == 2
     assert found["byte_depthwise_conv"] == found["byte_linear"] == 1
@@ -281,3 +286,16 @@ def test_convolutions_of_what_the_run_quantises_run_over_bytes(pad: int) -> None
     y = _dynamic(b, "ConvInteger", w, pads=[pad] * 4)
     model = agree(b.model(y, 1, 8, 5, 6), (1, 8, 5, 6), 1e-3)
     assert ops(model)["conv_integer" if pad else "byte_conv"] == 1
+
+
+@pytest.mark.parametrize(("kind", "zero"), [("uint8", 117), ("int8", -11)])
+def test_products_over_bytes_go_back_to_onnx(kind: str, zero: int) -> None:
+    model = ew.convert(network(kind, zero))
+    written = model.to_onnx()
+    again = agree(written, (2, 3, 8, 10), 20.0)
+    found, before = ops(again), ops(model)
+    for name in ("byte_conv", "byte_depthwise_conv", "byte_linear", "quantize"):
+        assert found[name] == before[name]
+    x = np.random.default_rng(1).standard_normal((2, 3, 8, 10)).astype("f4")
+    with ew.Session(model) as one, ew.Session(again) as other:
+        np.testing.assert_array_equal(one(x), other(x))
