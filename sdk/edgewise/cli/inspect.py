@@ -12,6 +12,7 @@ from edgewise.cli.output import show_json, show_table
 
 REAL = "f32"
 QUANTIZATION = "edgewise.quantization"
+LONGEST = 80  # characters of metadata in a table: a trainer writes thousands
 
 if TYPE_CHECKING:  # --help imports no engine
     from edgewise.tools.report import FileReport
@@ -63,7 +64,11 @@ def _show(result: FileReport) -> None:
             *(("input", f"{info.name}: {shape_text(info)}") for info in result.inputs),
             *(("output", f"{i.name}: {shape_text(i)}") for i in result.outputs),
             # What quantisation says of layers stands below.
-            *((k, v) for k, v in result.metadata.items() if k != QUANTIZATION),
+            *(
+                (name, _short(text))
+                for name, text in result.metadata.items()
+                if name != QUANTIZATION
+            ),
         ],
     )
     show_table(
@@ -94,6 +99,11 @@ def _show(result: FileReport) -> None:
         ]
         + [("views", "", result.views, "the same bytes in another shape: no work")],
     )
+
+
+def _short(text: str) -> str:
+    """A text that leaves the table its width; ``--json`` has it whole."""
+    return text if len(text) <= LONGEST else f"{text[:LONGEST]}…"
 
 
 def _most(ops: dict[str, int]) -> str:
