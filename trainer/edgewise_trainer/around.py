@@ -50,7 +50,7 @@ def optimizer_of(optimizer: Optimizer, key: str) -> Optimizer:
 
 
 @dataclass(frozen=True, slots=True)
-class _Around:
+class Around:
     """An optimizer around another.
 
     Attributes:
@@ -112,7 +112,7 @@ class Group:
 
 
 @dataclass(frozen=True, slots=True)
-class Grouped(_Around):
+class Grouped(Around):
     """Other rates and decays for some parameters; the first group that fits counts.
 
     Attributes:
@@ -140,7 +140,7 @@ class Grouped(_Around):
 
 
 @dataclass(frozen=True, slots=True)
-class _Scaled(_Around):
+class _Scaled(Around):
     """Times the learning rate.
 
     Attributes:
@@ -158,7 +158,7 @@ class _Scaled(_Around):
 
 
 @dataclass(frozen=True, slots=True)
-class Clipped(_Around):
+class Clipped(Around):
     """Bounds on gradients (``clip_grad_value_``, then ``clip_grad_norm_``).
 
     Attributes:
@@ -187,7 +187,7 @@ class Clipped(_Around):
 
 
 @dataclass(frozen=True, slots=True)
-class Averaged(_Around):
+class Averaged(Around):
     """Keeps an exponential running average of parameters beside them.
 
     It begins with the parameters after the first step (``get_ema_multi_avg_fn``).

@@ -21,49 +21,34 @@ from edgewise.model import Model
 from edgewise.ops import Add, Mul, Sub
 from edgewise.runtime.config import SessionConfig
 from edgewise.runtime.session import Session
-from edgewise_trainer.around import optimizer_of, prepared
+from edgewise_trainer.around import Around
 from edgewise_trainer.incremental.classes import Growth, as_logical, as_stored
 from edgewise_trainer.losses import CrossEntropy, Loss
 from edgewise_trainer.schedules import Rate
 from edgewise_trainer.task import Trainable
 from edgewise_trainer.terms import scalar
 from edgewise_trainer.trainer import Trainer
-from edgewise_trainer.update import Clock, Optimizer, Slots
+from edgewise_trainer.update import Clock, Slots
 
 ANCHOR, IMPORTANCE, SQUARES = "anchor", "importance", "squares"
 
 
 @dataclass(frozen=True, slots=True)
-class Anchored:
+class Anchored(Around):
     """An optimizer whose steps are pulled back to where parameters were.
 
     Bounds on gradients are those of the loss alone.
 
     Attributes:
-        optimizer: The optimizer.
         strength: Of the pull.
     """
 
-    optimizer: Optimizer
     strength: float
-
-    @property
-    def lr(self) -> Rate:
-        """That of the optimizer."""
-        return self.optimizer.lr
 
     @property
     def slots(self) -> tuple[str, ...]:
         """Those of the optimizer; where parameters were, and how much that matters."""
         return (*self.optimizer.slots, ANCHOR, IMPORTANCE)
-
-    def of(self, key: str) -> Optimizer:
-        """The same around what the optimizer is for a parameter."""
-        return Anchored(optimizer_of(self.optimizer, key), self.strength)
-
-    def prepared(self, grads: Mapping[str, Value]) -> dict[str, Value]:
-        """Gradients of the loss as the optimizer wants them."""
-        return prepared(self.optimizer, grads)
 
     def update(
         self, parameter: Value, grad: Value, slots: Slots, clock: Clock
