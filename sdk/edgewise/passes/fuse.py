@@ -27,7 +27,7 @@ from edgewise.ops.conv import Conv, DepthwiseConv
 from edgewise.ops.matmul import Linear, MatMul
 from edgewise.ops.norm import BatchNorm, BatchNormFold, ScaleShift
 from edgewise.ops.pack import PackPanels
-from edgewise.ops.quantize import Dequantize
+from edgewise.ops.quantize import Dequantize, Quantize
 from edgewise.ops.shape import Reshape, Transpose
 from edgewise.passes.rewrite import rule
 
@@ -71,7 +71,9 @@ class _Product:
 
 def _weight(value: Value) -> bool:
     """Whether packing it can be done before a run."""
-    source = value.node.inputs[0] if isinstance(value.op, Dequantize) else value
+    source: Value | None = value
+    while source is not None and isinstance(source.op, Dequantize | Quantize):
+        source = source.node.inputs[0]
     if source is None or not isinstance(source.op, Variable | Constant):
         return False
     return value.type.rank == 2

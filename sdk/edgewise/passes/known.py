@@ -14,10 +14,12 @@ from edgewise.ir.reference import outputs
 from edgewise.ops.binary import Add, Div, Mul, Sub
 from edgewise.ops.choose import Cast
 from edgewise.ops.create import Fill
-from edgewise.ops.quantize import Dequantize
+from edgewise.ops.quantize import Dequantize, Quantize
 from edgewise.ops.shape import Expand, Reshape, Slice, Transpose
 
-FORMULAS = (Add, Cast, Dequantize, Div, Expand, Fill, Mul, Reshape, Sub, Transpose)
+FORMULAS = (
+    *(Add, Cast, Dequantize, Div, Expand, Fill, Mul, Quantize, Reshape, Sub, Transpose),
+)
 MOVES = (Reshape, Slice, Transpose)
 
 
@@ -95,4 +97,12 @@ def _weight(op: Dequantize, q: Value, arrays: list[Array | None]) -> Whole | Non
     shape = whole.shape
     moved = whole.astype(np.int32) - op.along(zero, shape).astype(np.int32)
     wide = np.broadcast_to(op.along(scale, shape), shape)
-    return Whole(q.node.label, moved, wide.astype(np.float32))
+    return Whole(_key(q), moved, wide.astype(np.float32))
+
+
+def _key(q: Value) -> str:
+    """The name of stored whole numbers, or of the fractions that they are made of."""
+    source = q.node.inputs[0] if isinstance(q.op, Quantize) else None
+    if source is not None and isinstance(source.op, Variable):
+        return f"{source.op.key}/quantized"
+    return q.node.label

@@ -166,6 +166,20 @@ def test_weights_of_unsigned_bytes_around_128_are_signed_ones() -> None:
     assert ops(model)["byte_linear"] == 1
 
 
+def test_weights_that_the_model_rounds_itself_are_rounded_once() -> None:
+    """Exporters of models trained for bytes leave their fractions in the file."""
+    b = Built("uint8")
+    pairs = b.tensor(np.float32([0.01] * 9)), b.tensor(np.zeros(9, "i1"))
+    x = b.through("x", b.pair(0.04, 128))
+    w = b.tensor(b.rng.standard_normal((12, 9)).astype("f4"))
+    q = b.add("QuantizeLinear", [w, *pairs], axis=1)
+    y = b.add("MatMul", [x, b.add("DequantizeLinear", [q, *pairs], axis=1)])
+    model = agree(b.model(y, 5, 12), (5, 12), 1e-4)
+    assert ops(model) == {"quantize": 1, "byte_linear": 1}
+    assert "prepare" not in model.module.functions
+    assert f"{w}/quantized" in model.parameters()
+
+
 def test_a_weight_off_centre_is_not_of_bytes() -> None:
     b = Built("uint8")
     x = b.through("x", b.pair(0.04, 128))
