@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from tests.sdk.compress.conftest import network, outputs
+from tests.sdk.quant.test_between import network as network_between
 
 import edgewise as ew
 from edgewise import compress
@@ -148,8 +149,11 @@ def test_parameters_that_are_set_are_those_that_are_got(model: ew.Model) -> None
         other.set_parameters({"w4": model.parameters()["w4"]})
 
 
-def test_training_for_bytes_gives_a_model_over_bytes(model: ew.Model) -> None:
-    config = ew.QuantizeConfig()
+@pytest.mark.parametrize("method", ["minmax", "percentile"])  # ranges are learned
+def test_training_for_bytes_gives_a_model_over_bytes(
+    model: ew.Model, method: str
+) -> None:
+    config = ew.QuantizeConfig(method=method)
     trainer = trained(model, 8, optimizer=optimizers.AdamW(3e-3), quantize=config)
     made = trainer.export()
     assert made.quantization is not None
@@ -176,6 +180,24 @@ def test_steps_see_what_kernels_of_bytes_compute(model: ew.Model) -> None:
     bytes_ = trainer.evaluate((x, y), batch_size=len(x))["loss"]
     assert abs(loss - bytes_) < 2e-3 * abs(bytes_)
     assert abs(loss - bytes_) < 0.2 * abs(loss - real)
+
+
+def test_sums_are_rounded_as_bytes_too() -> None:
+    config = ew.QuantizeConfig()
+    between = ew.convert(network_between())
+    x = np.random.default_rng(0).standard_normal((8, 3, 9, 7)).astype(np.float32)
+    with ew.Session(between) as session:
+        y = 0.9 * np.asarray(session(x))
+    frozen = optimizers.SGD(0.0)
+    trainer = Trainer(between, "mse", optimizer=frozen, quantize=config)
+    for _ in range(3):
+        loss = trainer.step(x, y)
+    made = trainer.export()
+    with ew.Session(made) as session:
+        bytes_ = float(np.square(np.asarray(session(x)) - y).mean())
+        ops = [row.op for row in session.profile({"x": x}, runs=1).rows]
+    assert "byte_depthwise_conv" in ops
+    assert abs(loss - bytes_) < 0.05 * bytes_
 
 
 @pytest.mark.parametrize(

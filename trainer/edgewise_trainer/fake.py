@@ -8,7 +8,7 @@ of batches, held beside the parameters as statistics.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
 import numpy as np
@@ -47,7 +47,7 @@ from edgewise.quant.config import QuantizeConfig
 from edgewise.quant.grid import LEVELS
 from edgewise.quant.observe import RATE
 from edgewise.quant.quantize import chosen_sites, quantize_within
-from edgewise.quant.sites import MOVES, RESIDUAL, Sites, moved_by
+from edgewise.quant.sites import RESIDUAL, Sites, is_move, is_sum, moved_by
 from edgewise.quant.weights import EIGHT, SEVEN
 from edgewise.types import DType, TensorType
 from edgewise_trainer.names import INFER
@@ -155,7 +155,7 @@ class _Faking:
         self._layers, self._infos = set(sites.layers), module.variables
         bytes_ = sites.of(sites.layers, graph)
         self.wanted = [value for value in sites.values if value in bytes_]
-        moved = {v for v in self.wanted if isinstance(v.op, MOVES)}
+        moved = {v for v in self.wanted if is_move(v.node)}
         own = {v for v in moved if not bytes_.intersection(moved_by(v.node))}
         self.own = [v for v in self.wanted if v not in moved or v in own]
         self._numbers = {value: index for index, value in enumerate(self.own)}
@@ -170,10 +170,7 @@ class _Faking:
     def visit(self, node: Node, inputs: Inputs) -> tuple[Value, ...]:
         """The node over what bytes can say."""
         read = list(inputs)
-        moves = isinstance(node.op, MOVES) and Value(node) in self._shared
-        places = [0, RESIDUAL] if node in self._layers else []
-        places = list(range(len(moved_by(node)))) if moves else places
-        for place in places:
+        for place in self._places(node):
             if place < len(read):
                 read[place] = self._rounded(node.inputs[place], read[place])
         if node not in self._layers:
@@ -181,6 +178,16 @@ class _Faking:
         read[1] = self._weight(read[1])
         (result,) = with_inputs(node, tuple(read))
         return (self._rounded(Value(node), result) or result,)
+
+    def _places(self, node: Node) -> Iterable[int]:
+        """Inputs that are bytes where they can be."""
+        if node in self._layers:
+            return (0, RESIDUAL)
+        if Value(node) not in self._shared:
+            return ()
+        if is_move(node):
+            return range(len(moved_by(node)))
+        return (0, 1) if is_sum(node) else ()
 
     def _rounded(self, old: Value | None, new: Value | None) -> Value | None:
         """A value as bytes have it, if it becomes some; once, whoever reads it."""
@@ -253,7 +260,7 @@ def _shared(wanted: list[Value]) -> Mapping[Value, int]:
     """Values that moves join have one range: the number of that."""
     found = {value: number for number, value in enumerate(wanted)}
     for value in wanted:
-        if isinstance(value.op, MOVES):
+        if is_move(value.node):
             met = {found[v] for v in (value, *moved_by(value.node)) if v in found}
             first = min(met)
             found = {

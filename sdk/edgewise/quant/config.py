@@ -11,6 +11,7 @@ from edgewise.errors import ConfigError
 WEIGHTS = ("int8", "int4", "float16", "float32")
 ACTIVATIONS = ("int8", "int16", "float16", "float32")
 METHODS = ("minmax", "moving_average", "percentile", "entropy", "mse", "admm")
+SWITCHES = ("per_channel", "reduce_range", "equalize", "bias_correction")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -54,10 +55,23 @@ class QuantizeConfig:
         _among("weights", self.weights, WEIGHTS)
         _among("activations", self.activations, ACTIVATIONS)
         _among("method", self.method, METHODS)
-        if (self.max_drop is None) != (self.evaluate is None):
+        for name in SWITCHES:
+            if not isinstance(getattr(self, name), bool):
+                raise ConfigError(f"{name}={getattr(self, name)!r}: want True or False")
+        if not isinstance(self.symmetric, bool | None):
+            raise ConfigError(f"symmetric={self.symmetric!r}: want True, False or None")
+        if isinstance(self.keep, str):  # every letter would be a pattern
+            raise ConfigError(f"keep={self.keep!r}: want patterns in a tuple")
+        self._check_guard()
+
+    def _check_guard(self) -> None:
+        drop, evaluate = self.max_drop, self.evaluate
+        if (drop is None) != (evaluate is None):
             raise ConfigError("max_drop and evaluate: want both, or neither")
-        if self.max_drop is not None and not self.max_drop >= 0:
-            raise ConfigError(f"max_drop={self.max_drop!r}: want 0 or more")
+        if drop is not None and not (isinstance(drop, int | float) and drop >= 0):
+            raise ConfigError(f"max_drop={drop!r}: want 0 or more")
+        if evaluate is not None and not callable(evaluate):
+            raise ConfigError(f"evaluate={evaluate!r}: want a function of a model")
 
 
 def _among(name: str, value: str, known: tuple[str, ...]) -> None:

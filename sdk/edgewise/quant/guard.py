@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from typing import TypeVar
+from typing import SupportsFloat, TypeVar
 
 from edgewise.errors import ConfigError
 
@@ -44,14 +44,14 @@ def real_layers(
     return kept
 
 
-def finite_score(score: float) -> float:
+def finite_score(score: object) -> float:
     """The score of the source model.
 
     Raises:
         ConfigError: No score can be held against it.
     """
-    if not math.isfinite(score):
+    if not isinstance(score, SupportsFloat) or not math.isfinite(float(score)):
         raise ConfigError(
-            f"evaluate: got {score} for the source model; want a finite score"
+            f"evaluate: got {score!r} for the source model; want a finite score"
         )
     return float(score)

@@ -101,7 +101,26 @@ def observed(
                 seen[value].add(found[name])
     if not count:
         raise ConfigError("calibration: got no batches; want some typical inputs")
+    if any(not found.batches for found in seen.values()):
+        raise ConfigError("calibration: got batches of no examples; want typical ones")
     return seen
+
+
+def as_batches(calibration: object) -> tuple[Mapping[str, Array], ...]:
+    """All batches at once: a guard runs over them again and again.
+
+    Raises:
+        ConfigError: They are none.
+    """
+    if calibration is None:
+        return ()
+    if isinstance(calibration, Mapping | np.ndarray | str):
+        calibration = None  # one batch, or less: what it iterates over is none
+    if not isinstance(calibration, Iterable):
+        raise ConfigError(
+            "calibration: want batches, a list of mappings of input names to arrays"
+        )
+    return tuple(calibration)
 
 
 def _with(module: Module, graph: Graph) -> Module:

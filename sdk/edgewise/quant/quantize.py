@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
 from fnmatch import fnmatchcase
 
 import numpy as np
@@ -20,7 +21,7 @@ from edgewise.quant.equalize import equalized
 from edgewise.quant.factors import Factors
 from edgewise.quant.grid import grid
 from edgewise.quant.guard import finite_score, real_layers
-from edgewise.quant.observe import Seen, observed
+from edgewise.quant.observe import Seen, as_batches, observed
 from edgewise.quant.ranges import METHODS, Range, shared
 from edgewise.quant.report import KEY, LayerReport, QuantizationReport
 from edgewise.quant.rewrite import Layer, Rewrite, reads
@@ -65,7 +66,8 @@ def quantize_within(
         ConfigError: Nothing in the model can be quantised.
     """
     seen = {value: Seen.within(*ends) for value, ends in ranges.items()}
-    return Quantizer(model, None, config, seen).result()
+    # Ends are all that is known: other methods would look for more.
+    return Quantizer(model, None, replace(config, method="minmax"), seen).result()
 
 
 def chosen_sites(
@@ -97,7 +99,7 @@ class Quantizer:
         self._model = model = equalized(model) if config.equalize else model
         self._graph = model.module.functions[INFER]
         self.sites = chosen_sites(self._graph, model.module.variables, config)
-        self._batches = tuple(calibration or ())
+        self._batches = as_batches(calibration)
         known = (
             observed(model, self.sites.values, self._batches) if seen is None else seen
         )

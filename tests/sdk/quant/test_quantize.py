@@ -92,13 +92,41 @@ def test_no_data_is_refused(model: ew.Model) -> None:
         ew.quantize(model, [])
 
 
+def test_batches_of_nothing_are_refused(model: ew.Model) -> None:
+    with pytest.raises(ew.ConfigError, match="no examples"):
+        ew.quantize(model, [{"x": np.zeros((0, 3, 17, 16), np.float32)}])
+
+
+@pytest.mark.parametrize("data", [batches(1)[0], batches(1)[0]["x"], "x.npz", 3])
+def test_what_is_no_list_of_batches_is_refused(model: ew.Model, data: object) -> None:
+    with pytest.raises(ew.ConfigError, match="want batches"):
+        ew.quantize(model, data)  # type: ignore[arg-type]
+
+
+def test_data_that_never_changes_is_said(model: ew.Model) -> None:
+    zeros = {"x": np.zeros((4, 3, 17, 16), np.float32)}
+    report = ew.quantize(model, [zeros] * 3).quantization
+    assert any("never changed: 0" in note for note in report.notes)
+
+
 def test_little_data_is_said(model: ew.Model) -> None:
     report = ew.quantize(model, batches(1)).quantization
     assert any("1 batch" in note for note in report.notes)
 
 
 @pytest.mark.parametrize(
-    "wrong", [{"weights": "int2"}, {"method": "guess"}, {"max_drop": 0.1}]
+    "wrong",
+    [
+        {"weights": "int2"},
+        {"method": "guess"},
+        {"max_drop": 0.1},
+        {"max_drop": -0.1, "evaluate": len},
+        {"max_drop": "a", "evaluate": len},
+        {"max_drop": 0.1, "evaluate": 3},
+        {"keep": "w*"},
+        {"per_channel": "no"},
+        {"symmetric": 3},
+    ],
 )
 def test_what_cannot_be_meant_is_refused(wrong: dict[str, object]) -> None:
     with pytest.raises(ew.ConfigError):
