@@ -157,3 +157,17 @@ def test_a_training_that_was_done_says_so(
     arguments = ("train", model, files / "train.npz", "-o", tmp_path / "t.ew", *kept)
     command(*arguments)
     assert "all 1 passes were done before" in command(*arguments).stdout
+
+
+def test_a_training_that_diverges_writes_nothing(
+    command, model: Path, files: Path, tmp_path: Path
+) -> None:
+    target, kept = tmp_path / "t.ew", tmp_path / "c.ew"
+    kept.write_bytes(b"what was there")
+    options = ("--checkpoint", kept, "--optimizer", "sgd", "--lr", "1e30")
+    done = command("train", model, files / "train.npz", "-o", target, *options)
+    assert done.returncode == 2
+    assert "the training has diverged" in done.stderr
+    assert done.stderr.count("\n") == 1
+    assert not target.exists()
+    assert kept.read_bytes() == b"what was there"

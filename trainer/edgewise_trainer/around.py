@@ -31,7 +31,15 @@ from edgewise.ops import (
 from edgewise_trainer.names import AVERAGE
 from edgewise_trainer.schedules import Rate
 from edgewise_trainer.terms import scalar
-from edgewise_trainer.update import Clock, Optimizer, Slots, single, times, want_part
+from edgewise_trainer.update import (
+    Clock,
+    Optimizer,
+    Slots,
+    single,
+    times,
+    want_optimizer,
+)
+from edgewise_trainer.wanted import want_from_0, want_kinds, want_number, want_part
 
 Grads = Mapping[str, Value]
 
@@ -58,6 +66,9 @@ class Around:
     """
 
     optimizer: Optimizer
+
+    def __post_init__(self) -> None:
+        want_optimizer(self.optimizer)
 
     @property
     def lr(self) -> Rate:
@@ -100,10 +111,10 @@ class Group:
     weight_decay: float | None = None
 
     def __post_init__(self) -> None:
-        if isinstance(self.names, str):
-            raise ConfigError(f"names={self.names!r}: want several, as ('*.bias',)")
-        if not self.rate >= 0.0:
-            raise ConfigError(f"rate={self.rate!r}: want a number from 0 on")
+        want_kinds("names", self.names, str, "several, as ('*.bias',)")
+        want_from_0("rate", self.rate)
+        if self.weight_decay is not None:
+            want_from_0("weight_decay", self.weight_decay)
 
     def holds(self, key: str) -> bool:
         """Whether a parameter is one of them; factors of an adapter go with it."""
@@ -120,6 +131,10 @@ class Grouped(Around):
     """
 
     groups: tuple[Group, ...] = ()
+
+    def __post_init__(self) -> None:
+        want_optimizer(self.optimizer)
+        want_kinds("groups", self.groups, Group, "several of Group(names, ...)")
 
     def prepared(self, grads: Grads) -> dict[str, Value]:
         """As the other wants them, once every group is known to hold something."""
@@ -170,10 +185,11 @@ class Clipped(Around):
     value: float | None = None
 
     def __post_init__(self) -> None:
+        want_optimizer(self.optimizer)
         for name in ("norm", "value"):
             bound = getattr(self, name)
-            if bound is not None and not bound > 0.0:
-                raise ConfigError(f"{name}={bound!r}: want a number above 0")
+            if bound is not None:
+                want_number(name, bound, "a number above 0", lambda x: x > 0.0)
 
     def prepared(self, grads: Grads) -> dict[str, Value]:
         """Bounded, then as the other wants them."""
@@ -200,6 +216,7 @@ class Averaged(Around):
     decay: float = 0.999
 
     def __post_init__(self) -> None:
+        want_optimizer(self.optimizer)
         want_part("decay", self.decay)
 
     @property

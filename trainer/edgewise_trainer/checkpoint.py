@@ -6,6 +6,7 @@ import dataclasses
 import json
 import os
 from collections.abc import Mapping
+from types import ModuleType
 from typing import Any, TypeAlias
 
 from edgewise.errors import CheckpointError, EdgewiseError
@@ -18,13 +19,32 @@ from edgewise_trainer import losses, optimizers, schedules
 
 KEY = "edgewise.trainer"
 VERSION = 1
-_KINDS = {
-    cls.__name__: cls
-    for module in (losses, optimizers, schedules, config)
-    for cls in vars(module).values()
-    if isinstance(cls, type) and dataclasses.is_dataclass(cls)
-    if not cls.__name__.startswith("_")
+# What is read from a file that somebody damaged.
+DAMAGED = (
+    KeyError,
+    TypeError,
+    ValueError,
+    AttributeError,
+    RecursionError,
+    OverflowError,
+)
+
+
+def _kinds(module: ModuleType) -> dict[str, type]:
+    return {
+        cls.__name__: cls
+        for cls in vars(module).values()
+        if isinstance(cls, type) and dataclasses.is_dataclass(cls)
+        if not cls.__name__.startswith("_")
+    }
+
+
+_LOSSES, _OTHERS = _kinds(losses), _kinds(optimizers) | _kinds(schedules)
+_OTHERS |= _kinds(config)
+_KINDS = _OTHERS | {
+    f"losses.{name}" if name in _OTHERS else name: cls for name, cls in _LOSSES.items()
 }
+_NAMES = {cls: name for name, cls in _KINDS.items()}
 # A model, arrays beside it, and what is known about both.
 Contents: TypeAlias = "tuple[Model, dict[str, Array], dict[str, Any]]"
 
@@ -98,11 +118,16 @@ def contents(model: Model) -> Contents:
 def _facts(path: str, text: str) -> dict[str, Any]:
     try:
         facts = json.loads(text, object_hook=_made)
-    except (ValueError, TypeError, RecursionError) as error:
+    except (*DAMAGED, EdgewiseError) as error:
         raise CheckpointError(f"{path}: what the trainer wrote: {error}") from error
     if not isinstance(facts, dict) or facts.get("version") != VERSION:
         raise CheckpointError(f"{path}: want a checkpoint of version {VERSION}")
     return facts
+
+
+def is_loss(value: object) -> bool:
+    """Whether it is one of ``edgewise_trainer.losses``."""
+    return isinstance(value, tuple(_LOSSES.values()))
 
 
 def describes(value: object) -> bool:
@@ -116,11 +141,11 @@ def describes(value: object) -> bool:
 
 def _described(value: object) -> dict[str, Any]:
     """An optimizer, loss or schedule as its name and fields."""
-    kind = type(value).__name__
-    if _KINDS.get(kind) is not type(value) or not dataclasses.is_dataclass(value):
+    kind = _NAMES.get(type(value))
+    if kind is None or not dataclasses.is_dataclass(value):
         raise CheckpointError(
-            f"a checkpoint cannot hold a {kind}; it holds optimizers, schedules and "
-            "losses of edgewise_trainer"
+            f"a checkpoint cannot hold a {type(value).__name__}; it holds optimizers, "
+            "schedules and losses of edgewise_trainer"
         )
     fields = dataclasses.fields(value)
     return {"kind": kind, **{f.name: getattr(value, f.name) for f in fields}}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator, Sequence
+from typing import cast
 
 import numpy as np
 
@@ -11,6 +12,14 @@ from edgewise.errors import ConfigError
 from edgewise.ir.op import Array
 from edgewise_trainer.data import Data, Inputs, batches
 from edgewise_trainer.history import Callback, Epoch, History, Progress, told
+from edgewise_trainer.wanted import want_kinds
+
+
+def want_callbacks(callbacks: object) -> None:
+    """Raise ``ConfigError`` unless all can be called."""
+    want_kinds("callbacks", callbacks, object, "several that can be called")
+    if not all(map(callable, cast("Sequence[object]", callbacks))):
+        raise ConfigError(f"callbacks={callbacks!r}: want several that can be called")
 
 
 def want_passes(epochs: object, data: Data, validation: Data | None) -> None:
@@ -89,6 +98,7 @@ class Course:
             validate: Evaluates.
             callbacks: See every pass.
         """
+        want_callbacks(callbacks)
         done: list[Epoch] = []
         for _ in range(epochs):
             start, number = time.monotonic(), self.epoch + 1

@@ -9,6 +9,7 @@ import numpy as np
 
 from edgewise.errors import ConfigError, DTypeError, ShapeError
 from edgewise.ir.op import Array
+from edgewise_trainer.wanted import as_array, converted, want_count
 
 Inputs: TypeAlias = "Array | Mapping[str, Array]"
 Batch: TypeAlias = "tuple[Inputs, Array]"
@@ -33,11 +34,10 @@ def batches(
         ShapeError: Inputs and targets differ in number, or there are none.
         ConfigError: Batches have no size, or what gives them is of another kind.
     """
-    if size < 1:
-        raise ConfigError(f"batch_size={size!r}: want a whole number from 1 on")
+    want_count("batch_size", size)
     if isinstance(data, tuple) and len(data) == 2:
         inputs, targets = cast("Batch", data)
-        yield from _cut(inputs, np.asarray(targets), size, order, first)
+        yield from _cut(inputs, as_array("targets", targets), size, order, first)
         return
     if not isinstance(data, Iterable):
         raise ConfigError(
@@ -50,7 +50,9 @@ def batches(
         if number >= first:
             yield batch
     if number < 0:
-        raise ShapeError("data: got no examples")
+        raise ShapeError(
+            "data: got no batches; a generator ends after one pass, want a list"
+        )
 
 
 def pairs(
@@ -72,18 +74,18 @@ def as_target(target: object, dtype: np.dtype[Any]) -> Array:
     Raises:
         DTypeError: It is of the other kind.
     """
-    array = np.asarray(target)
+    array = as_array("target", target)
     kinds = {"i": "iu", "f": "f"}.get(dtype.kind, dtype.kind)
     if array.dtype.kind not in kinds:
         raise DTypeError(f"target: got {array.dtype}; want {dtype}{_meant(dtype)}")
-    return array.astype(dtype, copy=False)
+    return converted("target", array, dtype)
 
 
 def named(inputs: Inputs, names: Sequence[str]) -> Mapping[str, Array]:
     """Inputs by name, where the only one may come without.
 
     Raises:
-        ShapeError: There are several, or one is missing.
+        ShapeError: There are several, or one is missing or no array.
     """
     if isinstance(inputs, Mapping):
         missing = [name for name in names if name not in inputs]
@@ -91,7 +93,10 @@ def named(inputs: Inputs, names: Sequence[str]) -> Mapping[str, Array]:
             raise ShapeError(
                 f"input {missing[0]!r} is missing; got {', '.join(map(str, inputs))}"
             )
+        for name, array in inputs.items():
+            as_array(f"input {name!r}", array)
         return inputs
+    as_array("inputs", inputs)
     if len(names) != 1:
         raise ShapeError(f"got one array; want a mapping of inputs {names}")
     return {names[0]: inputs}
@@ -108,8 +113,15 @@ def _meant(dtype: np.dtype[Any]) -> str:
 
 
 def examples(targets: object) -> int:
-    """How many examples a batch has."""
-    return max(len(np.atleast_1d(np.asarray(targets))), 1)
+    """How many examples a batch has.
+
+    Raises:
+        ShapeError: It has none.
+    """
+    count = len(np.atleast_1d(as_array("target", targets)))
+    if not count:
+        raise ShapeError("data: got a batch of no examples; leave it out")
+    return count
 
 
 def _cut(
@@ -127,13 +139,13 @@ def _cut(
 
 
 def _count(inputs: Inputs, targets: Array) -> int:
-    arrays: dict[str, Any] = (
-        dict(inputs) if isinstance(inputs, Mapping) else {"inputs": inputs}
-    )
+    given = dict(inputs) if isinstance(inputs, Mapping) else {"inputs": inputs}
     count = len(targets) if targets.ndim else 0
-    for name, array in arrays.items():
-        if len(np.atleast_1d(array)) != count:
-            raise ShapeError(f"{name}: got {len(array)} examples; want {count} targets")
+    for name, value in given.items():
+        array = as_array(name, value)
+        found = len(array) if array.ndim else 0
+        if found != count:
+            raise ShapeError(f"{name}: got {found} examples; want {count} targets")
     if not count:
         raise ShapeError("data: got no examples")
     return count

@@ -27,6 +27,7 @@ from edgewise_trainer.names import (
 from edgewise_trainer.names import PREPARE as DERIVING
 from edgewise_trainer.prediction import Prediction, predicted
 from edgewise_trainer.task import WHOLE, Setting, Step, Way
+from edgewise_trainer.values import want_states
 from edgewise_trainer.ways import work_of
 
 Feed = Mapping[str, Any]
@@ -76,6 +77,7 @@ class Engine:
         Variables that no step assigns, or from which others are derived, want a new
         session.
         """
+        want_states(step.states, state, all_of=False)
         assigned, old = step.graph.updates.keys(), self._module.variables
         same = all(
             key in assigned or info.initial is old[key].initial

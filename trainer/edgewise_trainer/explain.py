@@ -37,9 +37,10 @@ def explained(
 
     want_model(model)
     goal, wanted = aim(model.module, trainable, seed=0), losses.found(loss)
-    optimizer, batch = chosen(optimizer), batch_size or 1
+    optimizer = chosen(optimizer)
     setting = Setting(wanted, optimizer, trainable, None, 0)
     setting = setting.with_room(batch_size, memory_budget)
+    batch = setting.batch_size or 1
     config = SessionConfig(threads=threads)
     try:
         step = step_of(goal, wanted, optimizer)

@@ -38,9 +38,9 @@ from edgewise_trainer.update import (
     single,
     times,
     want_betas,
-    want_part,
     want_rates,
 )
+from edgewise_trainer.wanted import want_from_0, want_part
 
 __all__ = [
     "SGD",
@@ -92,6 +92,8 @@ class SGD:
     def __post_init__(self) -> None:
         want_rates(self.lr, self.weight_decay)
         want_part("momentum", self.momentum)
+        if not isinstance(self.nesterov, bool):
+            raise ConfigError(f"nesterov={self.nesterov!r}: want True or False")
         if self.nesterov and not self.momentum:
             raise ConfigError("nesterov: want a momentum above 0")
 
@@ -129,6 +131,7 @@ class _Moments:
     def __post_init__(self) -> None:
         want_rates(self.lr, self.weight_decay)
         want_betas(self.betas)
+        want_from_0("eps", self.eps)
 
     @property
     def slots(self) -> tuple[str, ...]:
@@ -210,6 +213,7 @@ class RMSprop:
 
     def __post_init__(self) -> None:
         want_rates(self.lr, self.weight_decay)
+        want_from_0("eps", self.eps)
         want_part("alpha", self.alpha)
         want_part("momentum", self.momentum)
 
@@ -248,6 +252,7 @@ class Adagrad:
 
     def __post_init__(self) -> None:
         want_rates(self.lr, self.weight_decay)
+        want_from_0("eps", self.eps)
 
     @property
     def slots(self) -> tuple[str, ...]:

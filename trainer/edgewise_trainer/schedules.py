@@ -10,7 +10,7 @@ import math
 from dataclasses import dataclass
 from typing import Protocol, TypeAlias
 
-from edgewise.errors import ConfigError
+from edgewise_trainer.wanted import want_count, want_from_0, want_number, want_positive
 
 
 class Schedule(Protocol):
@@ -25,7 +25,17 @@ Rate: TypeAlias = "float | Schedule"
 
 def rate_at(rate: Rate, step: int) -> float:
     """The learning rate after ``step`` steps."""
-    return float(rate(step)) if callable(rate) else float(rate)
+    if not callable(rate):
+        return float(rate)
+    found = rate(step)
+    want_from_0(f"lr after {step} steps", found)
+    return float(found)
+
+
+def want_rate(name: str, rate: object) -> None:
+    """Raise ``ConfigError`` unless it is a rate, or what tells one."""
+    if isinstance(rate, type) or not callable(rate):
+        want_from_0(name, rate)
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +49,7 @@ class Constant:
     rate: float
 
     def __post_init__(self) -> None:
-        _want_rate(self.rate)
+        want_from_0("rate", self.rate)
 
     def __call__(self, step: int) -> float:
         """The rate."""
@@ -62,8 +72,9 @@ class Steps:
     gamma: float = 0.1
 
     def __post_init__(self) -> None:
-        _want_rate(self.rate)
-        _want_steps("size", self.size)
+        want_from_0("rate", self.rate)
+        want_count("size", self.size)
+        want_from_0("gamma", self.gamma)
 
     def __call__(self, step: int) -> float:
         """``rate * gamma ** (step // size)``."""
@@ -85,8 +96,9 @@ class Cosine:
     floor: float = 0.0
 
     def __post_init__(self) -> None:
-        _want_rate(self.rate)
-        _want_steps("steps", self.steps)
+        want_from_0("rate", self.rate)
+        want_count("steps", self.steps)
+        want_from_0("floor", self.floor)
 
     def __call__(self, step: int) -> float:
         """The wave at ``step / steps``."""
@@ -110,7 +122,9 @@ class WarmUp:
     start: float = 0.0
 
     def __post_init__(self) -> None:
-        _want_steps("steps", self.steps)
+        want_rate("then", self.then)
+        want_from_0("start", self.start)
+        want_count("steps", self.steps)
 
     def __call__(self, step: int) -> float:
         """The line, or what follows."""
@@ -139,10 +153,12 @@ class OneCycle:
     end_divisor: float = 1e4
 
     def __post_init__(self) -> None:
-        _want_rate(self.rate)
-        _want_steps("steps", self.steps)
-        if not 0.0 < self.up < 1.0:
-            raise ConfigError(f"up={self.up!r}: want a part between 0 and 1")
+        want_from_0("rate", self.rate)
+        want_count("steps", self.steps)
+        want = "a part between 0 and 1"
+        want_number("up", self.up, want, lambda part: 0.0 < part < 1.0)
+        want_positive("start_divisor", self.start_divisor)
+        want_positive("end_divisor", self.end_divisor)
 
     def __call__(self, step: int) -> float:
         """One of the two waves."""
@@ -157,13 +173,3 @@ class OneCycle:
 
 def _wave(start: float, end: float, part: float) -> float:
     return end + (start - end) * (1 + math.cos(math.pi * part)) / 2
-
-
-def _want_rate(rate: float) -> None:
-    if not rate >= 0.0:
-        raise ConfigError(f"rate={rate!r}: want a number from 0 on")
-
-
-def _want_steps(name: str, steps: int) -> None:
-    if not isinstance(steps, int) or steps < 1:
-        raise ConfigError(f"{name}={steps!r}: want a whole number from 1 on")

@@ -28,11 +28,14 @@ from edgewise.ops import (
 from edgewise_trainer.form import statistics
 from edgewise_trainer.names import INFER, PREPARE
 from edgewise_trainer.task import Trainable
+from edgewise_trainer.wanted import want_kinds
 
 NORMS = (BatchNorm, BatchNormFold, LayerNorm, RmsNorm, InstanceNorm, GroupNorm)
 PRODUCTS = (Linear, Conv, DepthwiseConv)
 RECURRENT = (Gru, Lstm, Rnn)
 LORA = "lora:"
+WANT = "'all', 'last:K', 'bias', 'norm', 'lora:RANK' or a list of name patterns"
+DIGITS = 9  # of a number of layers, or of a rank
 
 
 def selected(module: Module, trainable: Trainable) -> tuple[str, ...]:
@@ -51,6 +54,7 @@ def selected(module: Module, trainable: Trainable) -> tuple[str, ...]:
     """
     names = candidates(module)
     if not isinstance(trainable, str):
+        want_kinds("trainable", trainable, str, WANT)
         chosen = _matching(names, trainable)
     elif trainable == "all":
         chosen = set(names)
@@ -64,10 +68,7 @@ def selected(module: Module, trainable: Trainable) -> tuple[str, ...]:
     elif trainable == "norm":
         chosen = _of_norms(module, slice(0, 2))
     else:
-        raise ConfigError(
-            f"trainable={trainable!r}: want 'all', 'last:K', 'bias', 'norm', "
-            "'lora:RANK' or a list of name patterns"
-        )
+        raise ConfigError(f"trainable={trainable!r}: want {WANT}")
     found = tuple(name for name in names if name in chosen)
     if not found:
         raise ConfigError(f"trainable={trainable!r}: the model has no such parameter")
@@ -107,7 +108,7 @@ def _matching(names: Sequence[str], patterns: Sequence[str]) -> set[str]:
 
 def _count(trainable: str) -> int:
     kind, _, text = trainable.partition(":")
-    if not text.isdecimal() or int(text) < 1:
+    if not text.isdecimal() or len(text) > DIGITS or int(text) < 1:
         raise ConfigError(f"trainable={trainable!r}: want '{kind}:K' with K from 1 on")
     return int(text)
 

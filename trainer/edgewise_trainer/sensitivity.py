@@ -19,6 +19,7 @@ from edgewise_trainer.form import trainable_form
 from edgewise_trainer.parts import part
 from edgewise_trainer.selection import candidates
 from edgewise_trainer.step import places_of
+from edgewise_trainer.wanted import want_kinds
 
 GRADIENTS = "gradients"
 
@@ -62,8 +63,7 @@ def _known(module: Module, wrt: Sequence[str] | None) -> tuple[str, ...]:
     names = candidates(module)
     if wrt is None:
         return tuple(names)
-    if isinstance(wrt, str):
-        raise ConfigError(f"wrt={wrt!r}: want a list of names")
+    want_kinds("wrt", wrt, str, "a list of names")
     for name in wrt:
         if name not in names:
             some = ", ".join(names[:8]) + (", …" if len(names) > 8 else "")

@@ -24,4 +24,7 @@ def in_bytes(budget: int | str) -> int:
         raise ConfigError(
             f"memory_budget={budget!r}: want bytes, or a text like '64MB' or '64MiB'"
         )
-    return int(float(found[1]) * UNITS[found[2]])
+    size = float(found[1]) * UNITS[found[2]]
+    if not 1 <= size < float("inf"):
+        raise ConfigError("memory_budget: want a number of bytes from 1 on")
+    return int(size)

@@ -2,23 +2,36 @@
 
 from __future__ import annotations
 
+import math
 import os
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
-from edgewise.errors import CheckpointError, ConfigError
-from edgewise.ir.graph import Graph
-from edgewise.ir.module import Module
+from edgewise.errors import CheckpointError, ConfigError, EdgewiseError
+from edgewise.ir.graph import Graph, Input, Variable
+from edgewise.ir.module import Module, VariableInfo
 from edgewise.ir.op import Array
 from edgewise.model import Model
 from edgewise.quant.config import QuantizeConfig
 from edgewise_trainer import checkpoint, losses
+from edgewise_trainer.checkpoint import DAMAGED
 from edgewise_trainer.coded import codebooks
+from edgewise_trainer.evaluation import scored
 from edgewise_trainer.lora import Adapter
-from edgewise_trainer.names import EVALUATE, TRAIN_STEP
+from edgewise_trainer.names import (
+    EVALUATE,
+    INFER,
+    LOSS,
+    RATE,
+    STEP,
+    TARGET,
+    TRAIN_STEP,
+)
 from edgewise_trainer.optimizers import Optimizer, chosen
 from edgewise_trainer.stand_ins import StandIn
 from edgewise_trainer.task import Setting, Step, Task, Trainable, Way
+from edgewise_trainer.update import want_optimizer
+from edgewise_trainer.wanted import want_count, want_kinds
 
 TASK = "task"
 
@@ -35,6 +48,7 @@ class Start(NamedTuple):
         steps: Optimizer steps done.
         epoch: Passes done.
         batch: Batches done of the next one.
+        goes_on: Whether another trainer has begun, so that no state may be missing.
     """
 
     model: Model
@@ -45,6 +59,24 @@ class Start(NamedTuple):
     steps: int = 0
     epoch: int = 0
     batch: int = 0
+    goes_on: bool = False
+
+
+def with_step(start: Start, task: Task, infer: Graph, score: Graph | None) -> Start:
+    """A start with its step, and with the function that evaluates the model.
+
+    Args:
+        start: Without them.
+        task: The step.
+        infer: What the model gives.
+        score: How it is evaluated, where the loss is not known.
+    """
+    setting = start.setting
+    if setting.loss is not None:
+        score = scored(infer, setting.loss)
+        if not checkpoint.describes(setting.loss):
+            setting = setting._replace(loss=None)
+    return start._replace(setting=setting, task=task, score=score)
 
 
 def save(path: str | os.PathLike[str], start: Start) -> None:
@@ -85,7 +117,10 @@ def start_of(
         ConfigError: There is no such loss, or no optimizer or model like that.
     """
     want_model(model)
+    want_count("seed", seed, 0)
     found = written(model)
+    if INFER not in (model if found is None else found.model).module.functions:
+        raise ConfigError(f"{model.path or 'the model'}: has no function {INFER!r}")
     asked = (loss, optimizer, trainable, quantize)
     if found is not None and all(one is None for one in asked):
         return found
@@ -125,28 +160,46 @@ def written(model: Model) -> Start | None:
     bare, state, facts = checkpoint.contents(model)
     try:
         setting = _setting(facts)
-        place = [int(facts[name]) for name in ("steps", "epoch", "batch")]
+        place = [facts[name] for name in ("steps", "epoch", "batch")]
+        for name, number in zip(("steps", "epoch", "batch"), place, strict=True):
+            want_count(name, number, 0)
         task = _task(model.module, facts[TASK]) if TASK in facts else None
-    except (KeyError, TypeError, ValueError) as error:
+        _want_readable(bare.module, task)
+    except (*DAMAGED, EdgewiseError) as error:
         where = model.path or "the model"
         raise CheckpointError(f"{where}: the trainer wrote no {error}") from error
     if task is None:
-        return Start(bare, setting, None, None, state, *place)
+        return Start(bare, setting, None, None, state, *place)._replace(goes_on=True)
     functions = dict(bare.module.functions)
     del functions[TRAIN_STEP]
     score = functions.pop(EVALUATE, None)
     module = Module(functions, bare.module.variables, bare.module.metadata)
-    return Start(Model(module), setting, task, score, state, *place)
+    return Start(Model(module), setting, task, score, state, *place)._replace(
+        goes_on=True
+    )
 
 
 def _setting(facts: Mapping[str, Any]) -> Setting:
     known_facts = {name: facts[name] for name in Setting._fields if name in facts}
     setting = Setting(**known_facts)
+    want_optimizer(setting.optimizer)
+    if setting.loss is not None and not checkpoint.is_loss(setting.loss):
+        raise ValueError("loss that there is")
+    setting.size(setting.batch_size)
+    want_count("seed", setting.seed, 0)
+    if not isinstance(setting.quantize, QuantizeConfig | None):
+        raise ValueError("way to quantize that there is")  # noqa: TRY004 - of a file
+    if not isinstance(setting.trainable, str):
+        want_kinds("trainable", setting.trainable, str, "names")
+    if setting.memory_budget is None:
+        return setting._replace(way=None)
+    want_count("memory_budget", setting.memory_budget)
     if setting.way is not None:
-        setting = setting._replace(way=Way(*setting.way))
-    known = hasattr(setting.optimizer, "lr")
-    if not known or not (setting.loss is None or callable(setting.loss)):
-        raise ValueError("optimizer or loss that there is")
+        way = Way(*setting.way)
+        want_count("segments", way.segments)
+        if way.examples is not None:
+            want_count("examples", way.examples)
+        setting = setting._replace(way=way)
     return setting
 
 
@@ -163,12 +216,17 @@ def _described(task: Task) -> dict[str, Any]:
 
 def _task(module: Module, facts: Mapping[str, Any]) -> Task:
     """A task that was saved with its functions."""
-    infos = module.variables
+    infos, graph = module.variables, module.functions[TRAIN_STEP]
+    keys = {value.op.key for value in graph.inputs if isinstance(value.op, Input)}
+    if graph.output_names != (LOSS,) or not {TARGET, RATE, STEP} <= keys:
+        raise ValueError("step that trains")
     step = Step(
-        module.functions[TRAIN_STEP],
+        graph,
         tuple(infos[key] for key in facts["states"]),
         tuple(facts["unreached"]),
     )
+    for names in (facts["trained"], facts["unreached"], facts["states"]):
+        want_kinds("names", names, str, "names")
     adapters = tuple(_stand_in(module, *names) for names in facts["adapters"])
     return Task(tuple(facts["trained"]), adapters, step)
 
@@ -180,3 +238,35 @@ def _stand_in(module: Module, weight: str, *keys: str) -> StandIn:
         return Adapter(weight, a, b)
     (book,) = codebooks(module, (weight,))
     return book
+
+
+def _want_readable(bare: Module, task: Task | None) -> None:
+    """Raise ``ValueError`` unless the model and its step find what they read."""
+    if INFER in bare.functions:
+        _want_variables(bare.functions[INFER], bare.variables)
+    if task is None:
+        return
+    own = {info.key: info for info in task.step.states}
+    _want_variables(task.step.graph, {**bare.variables, **own})
+    for adapter in task.adapters:
+        if isinstance(adapter, Adapter):
+            _want_factors(adapter, bare.variables)
+
+
+def _want_variables(graph: Graph, infos: Mapping[str, VariableInfo]) -> None:
+    """Raise ``ValueError`` unless there is all that a function reads."""
+    for node in graph.nodes():
+        if isinstance(node.op, Variable):
+            info = infos.get(node.op.key)
+            if info is None or (info.type,) != node.types:
+                raise ValueError(f"variable {node.op.key!r} as it is read")
+
+
+def _want_factors(adapter: Adapter, infos: Mapping[str, VariableInfo]) -> None:
+    """Raise ``ValueError`` unless the product of factors is like their weight."""
+    rows, columns = adapter.a.type.dims, adapter.b.type.dims
+    weight = infos[adapter.weight].type.dims
+    fitting = len(rows) == 2 <= len(columns) and rows[1] == columns[-2]
+    each = math.prod(columns[:-2]) * rows[0] * columns[-1] if fitting else 0
+    if not fitting or each != math.prod(weight):
+        raise ValueError(f"factors that fit {adapter.weight!r}")

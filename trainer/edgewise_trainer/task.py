@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple, TypeAlias
 
-from edgewise.errors import ConfigError, ShapeError
+from edgewise.errors import ShapeError
 from edgewise.ir.graph import Graph, Value
 from edgewise.ir.module import Module, VariableInfo
 from edgewise.quant.config import QuantizeConfig
@@ -13,6 +13,7 @@ from edgewise_trainer.losses import Loss
 from edgewise_trainer.sizes import in_bytes
 from edgewise_trainer.stand_ins import StandIn
 from edgewise_trainer.update import Optimizer
+from edgewise_trainer.wanted import want_count
 
 Trainable: TypeAlias = "str | Sequence[str]"
 
@@ -58,12 +59,20 @@ class Setting(NamedTuple):
 
     def with_room(self, batch_size: int | None, budget: int | str | None) -> Setting:
         """The setting with another batch size and budget, where they are given."""
-        if batch_size is not None and batch_size < 1:
-            raise ConfigError(f"batch_size={batch_size}: want a whole number from 1 on")
-        changed = self._replace(batch_size=batch_size or self.batch_size)
+        changed = self._replace(batch_size=self.size(batch_size))
         if budget is None:
             return changed
         return changed._replace(memory_budget=in_bytes(budget), way=None)
+
+    def size(self, batch_size: int | None) -> int | None:
+        """Examples of a batch as they are given, else as they were asked for.
+
+        Raises:
+            ConfigError: It is no number of examples.
+        """
+        if batch_size is not None:
+            want_count("batch_size", batch_size)
+        return batch_size or self.batch_size
 
 
 class Step(NamedTuple):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import logging
 import os
+import threading
 from collections.abc import Mapping, Sequence
 from typing import Self
 
@@ -16,11 +17,12 @@ from edgewise.quant.config import QuantizeConfig
 from edgewise.runtime.config import SessionConfig
 from edgewise.runtime.memory import MemoryReport
 from edgewise_trainer import checkpoint
+from edgewise_trainer.alone import alone
 from edgewise_trainer.coded import Codebook, settled
 from edgewise_trainer.course import Course, want_passes
 from edgewise_trainer.data import Data, Inputs, batch_of, examples, named, pairs
 from edgewise_trainer.engine import engine_for
-from edgewise_trainer.evaluation import evaluated, scored
+from edgewise_trainer.evaluation import evaluated
 from edgewise_trainer.explain import described, explained
 from edgewise_trainer.history import Callback, History
 from edgewise_trainer.losses import Loss, want_classes
@@ -30,9 +32,9 @@ from edgewise_trainer.report import TrainabilityReport
 from edgewise_trainer.resized import resized, takes
 from edgewise_trainer.schedules import rate_at
 from edgewise_trainer.stand_ins import merged
-from edgewise_trainer.start import Start, save, start_of
+from edgewise_trainer.start import Start, save, start_of, with_step
 from edgewise_trainer.task import Trainable, made
-from edgewise_trainer.values import as_now, averages, given
+from edgewise_trainer.values import as_now, averages, given, want_states
 
 logger = logging.getLogger(__name__)
 
@@ -86,6 +88,7 @@ class Trainer:
         state: Mapping[str, Array] | None = None,
     ) -> None:
         start = start_of(model, loss, optimizer, trainable, seed, quantize)
+        self._alone = threading.RLock()
         self._setting = start.setting.with_room(batch_size, memory_budget)
         self._batch = self._setting.batch_size or 1
         self._model, self._score = start.model, start.score
@@ -95,9 +98,9 @@ class Trainer:
         known = start.task if self._setting.memory_budget is None else None
         self._task = known or made(start.model.module, self._setting)
         self.trained = self._task.trained
-        if self._task.step.unreached:
-            names = ", ".join(self._task.step.unreached)
+        if names := ", ".join(self._task.step.unreached):
             logger.warning("the loss does not depend on %s: never trained", names)
+        want_states(self._task.step.states, start.state, all_of=start.goes_on)
         self._open(start.model, {**start.state, **(state or {})})
         self._inputs = tuple(info.name for info in start.model.inputs)
         self.steps = start.steps
@@ -121,6 +124,7 @@ class Trainer:
 
     explain = staticmethod(explained)
 
+    @alone
     def step(self, inputs: Inputs, target: Array) -> float:
         """One step of the optimizer.
 
@@ -162,7 +166,7 @@ class Trainer:
         A trainer that was resumed within a pass goes on where it was.
         """
         want_passes(epochs, data, validation)
-        size = batch_of(batch_size, self._setting.batch_size)
+        size = batch_of(self._setting.size(batch_size))
         course = self._course
         return course.passes(
             epochs,
@@ -178,7 +182,7 @@ class Trainer:
 
         The model runs as ``export`` gives it: by its running statistics.
         """
-        size = batch_of(batch_size, self._setting.batch_size)
+        size = batch_of(self._setting.size(batch_size))
         model = self.export(averaged=averaged)
         if self._score is not None:
             model = Model(model.module.with_function(EVALUATE, self._score))
@@ -189,6 +193,7 @@ class Trainer:
         """All parameters under their names and in the shapes of the source model."""
         return self._real(averaged=False).parameters()
 
+    @alone
     def set_parameters(self, values: Mapping[str, Array]) -> None:
         """Give parameters new values; what the optimizer remembers stays.
 
@@ -212,6 +217,7 @@ class Trainer:
         self._model = Model(new)
         return states
 
+    @alone
     def restart(
         self,
         parameters: Mapping[str, Array],
@@ -226,6 +232,7 @@ class Trainer:
             self._open(self._model, begun)
         self.steps, self._course = 0, Course(self._setting.seed)
 
+    @alone
     def export(self, *, averaged: bool = False) -> Model:
         """The model as it is now, to run or to save; adapters are merged.
 
@@ -255,6 +262,7 @@ class Trainer:
         live, changed = self._engine.variables, self._task.step.graph.updates
         return Model(as_now(self._model.module, live, changed), self._model.path)
 
+    @alone
     def state(self) -> dict[str, Array]:
         """What is learned or remembered beside the parameters, as it is stored."""
         live = self._engine.variables
@@ -278,24 +286,15 @@ class Trainer:
         Raises:
             CheckpointError: It cannot be written, or holds an optimizer of your own.
         """
-        score, setting = self._score, self._setting
-        if setting.loss is not None:
-            score = scored(self._infer, setting.loss)
-            if not checkpoint.describes(setting.loss):
-                setting = setting._replace(loss=None)
-        start = self._now()._replace(setting=setting, task=self._task, score=score)
+        with self._alone:
+            start = with_step(self._now(), self._task, self._infer, self._score)
         save(path, start)
 
+    @alone
     def _now(self) -> Start:
         """What another trainer needs to go on."""
-        return Start(
-            self._bare(),
-            self._setting,
-            state=self.state(),
-            steps=self.steps,
-            epoch=self._course.epoch,
-            batch=self._course.batch,
-        )
+        place = (self.steps, self._course.epoch, self._course.batch)
+        return Start(self._bare(), self._setting, None, None, self.state(), *place)
 
     @classmethod
     def resume(
@@ -310,6 +309,7 @@ class Trainer:
 
     def _open(self, model: Model, states: Mapping[str, Array]) -> None:
         step, config, setting = self._task.step, self._config, self._setting
+        want_states(step.states, states, all_of=False)
         self._engine = engine_for(model, step, states, config, setting, self._batch)
         if setting.memory_budget is not None:
             self._setting = setting._replace(way=self._engine.way)

@@ -10,8 +10,9 @@ import numpy as np
 from edgewise.errors import ConfigError
 from edgewise.ir.graph import Value, constant
 from edgewise.ops import Add, Cast, Mul, Pow, Sub
-from edgewise_trainer.schedules import Rate
+from edgewise_trainer.schedules import Rate, want_rate
 from edgewise_trainer.terms import scalar
+from edgewise_trainer.wanted import want_from_0, want_part
 
 Slots = Mapping[str, Value]
 
@@ -78,23 +79,25 @@ def moved(parameter: Value, step: Value, rate: Value) -> Value:
     return Sub()(parameter, Mul()(step, rate))
 
 
-def want_rates(rate: Rate, decay: float) -> None:
+def want_rates(rate: object, decay: object) -> None:
     """Raise ``ConfigError`` unless both make sense."""
-    if not callable(rate) and not rate >= 0.0:
-        raise ConfigError(f"lr={rate!r}: want a number from 0 on")
-    if not decay >= 0.0:
-        raise ConfigError(f"weight_decay={decay!r}: want a number from 0 on")
+    want_rate("lr", rate)
+    want_from_0("weight_decay", decay)
 
 
-def want_part(name: str, value: float) -> None:
-    """Raise ``ConfigError`` unless it is a part of what goes on."""
-    if not 0.0 <= value < 1.0:
-        raise ConfigError(f"{name}={value!r}: want a number from 0 to below 1")
-
-
-def want_betas(betas: tuple[float, float]) -> None:
-    """Raise ``ConfigError`` unless they are two such parts."""
-    if len(betas) != 2:
+def want_betas(betas: object) -> None:
+    """Raise ``ConfigError`` unless they are two parts of what goes on."""
+    if not isinstance(betas, tuple | list) or len(betas) != 2:
         raise ConfigError(f"betas={betas!r}: want two numbers")
     for beta in betas:
         want_part("betas", beta)
+
+
+def want_optimizer(value: object) -> None:
+    """Raise ``ConfigError`` unless it is what an optimizer is."""
+    known = all(hasattr(value, name) for name in ("lr", "slots", "update"))
+    if isinstance(value, type) or not known:
+        raise ConfigError(
+            f"optimizer={value!r}: want one of edgewise_trainer.optimizers, like "
+            "AdamW(1e-3)"
+        )

@@ -160,17 +160,25 @@ def _teller(
         if not isinstance(event, Epoch):
             tick()
             return
-        if not math.isfinite(event.loss):
-            raise ConfigError(
-                f"epoch {event.number}: the loss is {event.loss}: the training has "
-                "diverged; want a lower --lr, or data without NaN"
-            )
+        want_sound(trainer, event.loss)
         if checkpoint is not None:
             trainer.save_checkpoint(checkpoint)
         if not quiet:
             print(History((event,)), flush=True)
 
     return told
+
+
+def want_sound(trainer: Trainer, loss: float) -> None:
+    """Raise ``ConfigError`` where a training has diverged: nothing is written then."""
+    import numpy as np
+
+    parameters = trainer.parameters().values()
+    if not math.isfinite(loss) or not all(np.isfinite(p).all() for p in parameters):
+        raise ConfigError(
+            f"epoch {trainer.epochs}: the loss is {loss}: the training has diverged; "
+            "want a lower --lr, or data without NaN"
+        )
 
 
 def _optimizer(name: str, rate: float | None, schedule: str, steps: int) -> Optimizer:

@@ -19,6 +19,7 @@ from edgewise_trainer.incremental.knowledge import Knowledge
 from edgewise_trainer.incremental.stream import Examples, TaskData
 from edgewise_trainer.losses import Loss, picks_classes, target_type
 from edgewise_trainer.names import INFER
+from edgewise_trainer.wanted import as_array
 
 AT_ONCE = 256  # examples that are only looked at
 LEAST = 1e-12  # of a probability whose logarithm is taken
@@ -98,12 +99,28 @@ class Border:
         if target is None:
             return [1.0 - float(share) for share in shares.max(axis=1).flat]
         wanted = np.expand_dims(as_target(target, self._target), 1)
+        if wanted.size and not 0 <= wanted.min() <= wanted.max() < shares.shape[1]:
+            got = f"{wanted.min()} to {wanted.max()}"
+            raise ConfigError(
+                f"watch: got classes {got}; want 0 to {shares.shape[1] - 1}"
+            )
         picked = np.take_along_axis(shares, wanted, axis=1)
         return [-math.log(max(float(share), LEAST)) for share in picked.flat]
 
     def named(self, inputs: Inputs) -> Mapping[str, Array]:
         """Inputs by their names."""
         return named(inputs, self._names)
+
+    def pair(self, examples: object) -> Examples:
+        """Inputs by their names, and targets.
+
+        Raises:
+            ConfigError: It is no pair.
+        """
+        if not isinstance(examples, tuple) or len(examples) != 2:
+            got = type(examples).__name__
+            raise ConfigError(f"keep: got a {got}; want a pair of inputs and targets")
+        return self.named(examples[0]), as_array("targets", examples[1])
 
     def _prepared(self, inputs: Inputs) -> Mapping[str, Array]:
         whole = self.named(inputs)

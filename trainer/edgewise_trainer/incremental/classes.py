@@ -29,6 +29,8 @@ from edgewise_trainer.terms import scalar
 # Far below every logit, and still a number: a smoothed loss multiplies it.
 NEVER = -1e9
 
+MOST = 1 << 20  # classes: a head of more is a mistake, and takes all memory
+
 
 def class_count(model: Model) -> int:
     """Classes of the first output: its axis 1.
@@ -93,6 +95,8 @@ def growth(model: Model, classes: int) -> Growth | None:
     count = classes - class_count(model)
     if count <= 0:
         return None
+    if classes > MOST:
+        raise ConfigError(f"{classes} classes: want class numbers below {MOST}")
     module = model.module
     node = module.functions[INFER].outputs[0].node
     axes: dict[str, int] = {}

@@ -15,6 +15,7 @@ from edgewise.ir.op import Array
 
 Codes = npt.NDArray[np.void]
 LEVELS = 255
+_NUMBERS = {np.dtype(code).name for code in "?bBhHiIlLqQefd"}
 WIDE = {"int64": "<i4", "uint64": "<u4", "float64": "<f4"}  # stored by half
 
 
@@ -56,8 +57,13 @@ class Codec:
     @classmethod
     def of(cls, inputs: Mapping[str, Array], target: Array) -> Self:
         """The codec for examples like these."""
-        parts = tuple(Part.of(name, np.asarray(x)) for name, x in inputs.items())
-        return cls(parts, Part.of("target", target))
+        arrays = {name: np.asarray(array) for name, array in inputs.items()}
+        parts = tuple(Part.of(name, array) for name, array in arrays.items())
+        made = cls(parts, Part.of("target", target))
+        whole = all(a.ndim and len(a) == len(target) for a in arrays.values())
+        if not whole or not all(map(_stored, (*parts, made.target))):
+            raise ShapeError(f"replay: got {made}; want numbers, as many as targets")
+        return made
 
     @property
     def record(self) -> np.dtype[Any]:
@@ -78,9 +84,7 @@ class Codec:
             ShapeError: They are not like those that were stored before.
             ConfigError: A number is not finite, or is too large for 32 bits.
         """
-        found = Codec.of(inputs, target)
-        if found != self:
-            raise ShapeError(f"replay: got examples of {found}; it holds {self}")
+        self.want_like(inputs, target)
         rows = np.zeros(len(target), self.record)
         for number, part in enumerate(self.inputs):
             array = np.asarray(inputs[part.name])
@@ -90,6 +94,12 @@ class Codec:
                 rows[f"x{number}"] = _exact(part, array)
         rows["target"] = _exact(self.target, target)
         return rows
+
+    def want_like(self, inputs: Mapping[str, Array], target: Array) -> None:
+        """Raise ``ShapeError`` unless examples are like those that were stored."""
+        found = Codec.of(inputs, target)
+        if found != self:
+            raise ShapeError(f"replay: got examples of {found}; it holds {self}")
 
     def decode(self, rows: Codes) -> tuple[dict[str, Array], Array]:
         """Inputs and targets of records; real inputs to half a step."""
@@ -115,18 +125,27 @@ class Codec:
         Raises:
             ValueError: It is something else.
         """
+        if not isinstance(text, str):
+            raise ValueError("examples are not described")  # noqa: TRY004 - of a file
         try:
             parts = [
                 Part(str(name), np.dtype(kind).name, tuple(map(int, shape)))
                 for name, kind, shape in json.loads(text)
             ]
-            return cls(tuple(parts[:-1]), parts[-1])
-        except (TypeError, IndexError) as error:
+        except (ValueError, TypeError, OverflowError, RecursionError) as error:
             raise ValueError(f"examples are not described by {text[:80]!r}") from error
+        if not all(map(_stored, parts)) or len(parts) < 2:
+            raise ValueError(f"no examples of numbers are described by {text[:80]!r}")
+        return cls(tuple(parts[:-1]), parts[-1])
 
     def __str__(self) -> str:
         """Names, types and shapes."""
         return ", ".join(f"{p.name}: {p.dtype}{list(p.shape)}" for p in self.inputs)
+
+
+def _stored(part: Part) -> bool:
+    """Whether an array is such as records hold."""
+    return part.dtype in _NUMBERS and min(part.shape, default=0) >= 0
 
 
 def _quantize(rows: Codes, number: int, name: str, array: Array) -> None:
@@ -136,6 +155,8 @@ def _quantize(rows: Codes, number: int, name: str, array: Array) -> None:
         raise ConfigError(f"replay: {name!r} holds numbers that are not finite")
     if not flat.size:
         return
+    if np.abs(flat).max() > np.finfo(np.float32).max:
+        raise ConfigError(f"replay: {name!r} holds numbers beyond 32 bits")
     least, most = flat.min(axis=1), flat.max(axis=1)
     step = np.where(most > least, (most - least) / LEVELS, 1.0)
     codes = np.rint((flat - least[:, None]) / step[:, None])

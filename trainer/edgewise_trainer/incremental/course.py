@@ -19,7 +19,8 @@ from edgewise_trainer.incremental.stream import Mixed, TaskData
 from edgewise_trainer.losses import Loss
 from edgewise_trainer.task import Trainable
 from edgewise_trainer.trainer import Trainer
-from edgewise_trainer.update import Optimizer
+from edgewise_trainer.update import Optimizer, want_optimizer
+from edgewise_trainer.wanted import want_count
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -41,6 +42,10 @@ class Course:
     trainable: Trainable
     threads: int | None
     seed: int
+
+    def __post_init__(self) -> None:
+        want_count("seed", self.seed, 0)
+        want_optimizer(self.optimizer)
 
     def facts(self) -> dict[str, Any]:
         """All but the threads, for a file."""
@@ -89,6 +94,7 @@ class Course:
             memory: Examples of the past.
             number: Of the task.
         """
+        want_count("batch_size", size)
         replay, record = self.methods.replay, None
         if self.methods.lwf is not None and before.seen:
             record = Recorder(before.learning, before.seen, self.threads)

@@ -81,6 +81,8 @@ def _place(module: Module, cut: str) -> Value:
         for node in graph.nodes()
         if not isinstance(node.op, Leaf) and len(node.types) == 1
     ]
+    if not isinstance(cut, str):
+        raise ConfigError(f"cut={cut!r}: want the name of a tensor, or 'last:K'")
     if cut.startswith("last:"):
         node = _before(module, cut)
         data = [v for v in node.inputs if v is not None and v.node in set(inner)]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable
+from numbers import Integral
 from typing import NamedTuple, Self
 
 from edgewise.errors import ConfigError
@@ -12,6 +13,7 @@ from edgewise_trainer.incremental.classes import class_count, grown, growth, mas
 from edgewise_trainer.incremental.cut import halves
 from edgewise_trainer.incremental.ewc import Past
 from edgewise_trainer.losses import Loss, picks_classes
+from edgewise_trainer.wanted import want_count, want_kinds
 
 ALL = "all"
 
@@ -53,7 +55,8 @@ class Knowledge(NamedTuple):
         """
         if self.seen is None:
             return self
-        seen = self.seen | frozenset(classes)
+        # What is below 0 does not count, and is no class.
+        seen = self.seen | {number for number in classes if number >= 0}
         more = growth(self.whole, max(seen, default=-1) + 1)
         if more is None:
             return self._replace(seen=seen)
@@ -91,4 +94,7 @@ def beginning(
         if known != ALL:
             raise ConfigError(f"known={known!r}: want 'all', or numbers of classes")
         known = range(count)
+    want_kinds("known", known, Integral, "'all', or numbers of classes")
+    for number in known:
+        want_count("known", number, 0)
     return Knowledge(model, frozenset(), nothing, cut).with_classes(map(int, known))

@@ -7,8 +7,6 @@ from collections.abc import Collection, Sequence
 from functools import partial
 from typing import Self
 
-import numpy as np
-
 from edgewise.errors import ConfigError
 from edgewise.ir.op import Array
 from edgewise.model import Model
@@ -104,7 +102,7 @@ class IncrementalLearner:
         self._gate, self._forgetting = Gate(max_drop), Forgetting()
         self._kept: Examples | None = None
         if keep is not None:
-            self._kept = self._border.named(keep[0]), np.asarray(keep[1])
+            self._kept = self._border.pair(keep)
         self._keep = None if self._kept is None else self._border.task(self._kept)
         self._tasks, self.drift = 0, DriftDetector()
         kept = frozenset() if self._keep is None else self._keep.classes()

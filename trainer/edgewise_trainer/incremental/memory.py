@@ -9,6 +9,7 @@ import numpy as np
 
 from edgewise.errors import CheckpointError, ConfigError
 from edgewise.ir.op import Array
+from edgewise.runtime.memory import share_of_machine
 from edgewise_trainer.incremental.codec import Codec, Codes
 from edgewise_trainer.incremental.policy import (
     ANY,
@@ -18,6 +19,7 @@ from edgewise_trainer.incremental.policy import (
     offered,
 )
 from edgewise_trainer.incremental.store import Blocks, Contents, Store
+from edgewise_trainer.wanted import want_count
 
 
 class ReplayMemory:
@@ -43,7 +45,9 @@ class ReplayMemory:
         path: str | os.PathLike[str] | None = None,
         seed: int = 0,
     ) -> None:
+        want_count("replay_bytes", limit, 0)
         self.limit, self._policy = limit, _policy(policy)
+        self._unwritten: set[int] = set()
         self._path = path
         self._seed = seed
         self._store = None if path is None else Store(path)
@@ -78,7 +82,7 @@ class ReplayMemory:
         """Offer a batch: some of it may stay.
 
         Raises:
-            ShapeError: Examples of another shape are in the memory.
+            ShapeError: Examples of another shape or type are in the memory.
             ConfigError: Not one of them fits, or a number is not finite.
             CheckpointError: The file cannot be written.
         """
@@ -105,7 +109,7 @@ class ReplayMemory:
         Raises:
             ConfigError: It holds none.
         """
-        count = min(count, len(self))
+        count = min(max(count, 0), len(self))
         return self._decoded(rng.choice(len(self), count, replace=False))
 
     def everything(self) -> tuple[dict[str, Array], Array]:
@@ -115,6 +119,11 @@ class ReplayMemory:
             ConfigError: It holds none.
         """
         return self._decoded(np.arange(len(self)))
+
+    def want_like(self, inputs: Mapping[str, Array], target: Array) -> None:
+        """Raise ``ShapeError`` unless examples are like those that it holds."""
+        if self._codec is not None:
+            self._codec.want_like(inputs, target)
 
     def contents(self) -> Contents | None:
         """All that it holds, to be restored."""
@@ -143,6 +152,13 @@ class ReplayMemory:
 
     def _hold(self, codec: Codec) -> None:
         size = codec.record.itemsize
+        if not size:
+            raise ConfigError(f"replay: examples of {codec} have no elements")
+        if self.limit > share_of_machine():
+            raise ConfigError(
+                f"replay_bytes={self.limit}: want at most {share_of_machine()}, half "
+                "of this machine's memory"
+            )
         capacity = self.limit // size
         if self._store is not None:
             capacity = Blocks.within(size, self.limit).capacity
@@ -162,7 +178,7 @@ class ReplayMemory:
         try:
             codec = Codec.parsed(found.codec)
             rows = np.frombuffer(found.records, codec.record)
-        except ValueError as error:
+        except (ValueError, OverflowError) as error:
             where = self._path or "replay"
             raise CheckpointError(f"{where}: the store is damaged: {error}") from error
         self._hold(codec)
@@ -182,10 +198,13 @@ class ReplayMemory:
         if self._store is None:
             return
         blocks = Blocks.within(self._rows.dtype.itemsize, self.limit)
-        changed = blocks.of(slots)
+        # What a full disk refused is written with what comes next.
+        self._unwritten |= slots
+        changed = blocks.of(self._unwritten)
         for start in range(0, len(changed), blocks.at_once):
             some = changed[start : start + blocks.at_once]
             self._store.write(dict(self._cut(some, blocks.size)), self._held.seen)
+        self._unwritten.clear()
 
     def _cut(self, numbers: list[int], size: int) -> Iterator[tuple[int, bytes]]:
         for number in numbers:

@@ -11,6 +11,7 @@ from edgewise_trainer.incremental.policy import POLICIES
 from edgewise_trainer.losses import CrossEntropy, Loss
 from edgewise_trainer.selection import lora_rank
 from edgewise_trainer.task import Trainable
+from edgewise_trainer.wanted import want_count, want_positive
 
 MOST = 4.0  # replayed examples for each new one, where nobody asks for more
 
@@ -35,7 +36,7 @@ class Replay:
                 f"policy={self.policy!r}: want one of {', '.join(POLICIES)}"
             )
         if self.share is not None:
-            _want_positive("share", self.share)
+            want_positive("share", self.share)
 
     def shares(self, old: int, new: int) -> float:
         """Old examples for each new one, for these numbers of classes."""
@@ -56,9 +57,8 @@ class Ewc:
     examples: int = 256
 
     def __post_init__(self) -> None:
-        _want_positive("strength", self.strength)
-        if not isinstance(self.examples, int) or self.examples < 1:
-            raise ConfigError(f"examples={self.examples!r}: want a number from 1 on")
+        want_positive("strength", self.strength)
+        want_count("examples", self.examples)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -74,8 +74,8 @@ class Lwf:
     weight: float = 0.5
 
     def __post_init__(self) -> None:
-        _want_positive("temperature", self.temperature)
-        _want_positive("weight", self.weight)
+        want_positive("temperature", self.temperature)
+        want_positive("weight", self.weight)
 
 
 Method: TypeAlias = "Replay | Ewc | Lwf"
@@ -143,8 +143,3 @@ def _each(given: str | Method | tuple[Method, ...]) -> tuple[Method, ...]:
             "joined by '+'"
         )
     return tuple(NAMED[name]() for name in names)
-
-
-def _want_positive(name: str, value: float) -> None:
-    if not value > 0.0:
-        raise ConfigError(f"{name}={value!r}: want a number above 0")

@@ -6,8 +6,8 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from edgewise.errors import ConfigError
 from edgewise_trainer.history import History
+from edgewise_trainer.wanted import want_from_0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -54,8 +54,7 @@ class Gate:
     """
 
     def __init__(self, max_drop: float) -> None:
-        if not max_drop >= 0.0:
-            raise ConfigError(f"max_drop={max_drop!r}: want a number from 0 on")
+        want_from_0("max_drop", max_drop)
         self.max_drop = max_drop
         self.best: float | None = None
 

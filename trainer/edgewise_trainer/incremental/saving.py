@@ -4,18 +4,22 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
+from numbers import Real
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from edgewise.errors import CheckpointError
+from edgewise.errors import CheckpointError, EdgewiseError
 from edgewise.ir.op import Array
 from edgewise.model import Model
 from edgewise_trainer import checkpoint
 from edgewise_trainer.incremental.ewc import Past
 from edgewise_trainer.incremental.knowledge import Knowledge
+from edgewise_trainer.incremental.methods import parsed
 from edgewise_trainer.incremental.store import Contents
 from edgewise_trainer.incremental.stream import Examples
+from edgewise_trainer.update import want_optimizer
+from edgewise_trainer.wanted import want_count, want_from_0, want_kinds, want_number
 
 LEARNER = "learner"
 _PREFIX = "edgewise.learner"
@@ -95,7 +99,7 @@ def load(path: str | os.PathLike[str]) -> Saved:
         )
     try:
         return _saved(model, arrays, dict(facts[LEARNER]))
-    except (KeyError, TypeError, ValueError, AttributeError) as error:
+    except (*checkpoint.DAMAGED, EdgewiseError) as error:
         raise CheckpointError(f"{path}: what the learner wrote: {error!r}") from error
 
 
@@ -103,6 +107,7 @@ def _saved(model: Model, arrays: Mapping[str, Array], facts: dict[str, Any]) -> 
     missing = FACTS - facts.keys()
     if missing:
         raise KeyError(*sorted(missing))
+    _want(facts)
     held = (_below(arrays, part) for part in _PARTS)
     seen = facts.pop("seen")
     classes = None if seen is None else frozenset(map(int, seen))
@@ -116,10 +121,35 @@ def _saved(model: Model, arrays: Mapping[str, Array], facts: dict[str, Any]) -> 
         for name, text in facts.pop("memories").items()
     }
     replay = memories.pop("replay", None)
+    for contents in (*memories.values(), *([] if replay is None else [replay])):
+        if min(contents.seen.values(), default=0) < 0:
+            raise ValueError("examples that were seen")
     probes = [memories[f"probe{number}"] for number in range(len(memories))]
+    if len(probes) != len(facts["rows"]):
+        raise ValueError("rows for all tasks")
     target = arrays.get(f"{_PREFIX}/target")
     keep = None if target is None else (_below(arrays, "keep"), target)
     return Saved(known, facts, replay, probes, keep)
+
+
+def _want(facts: Mapping[str, Any]) -> None:
+    """Raise ``ConfigError``, or what Python does, unless facts are what was saved."""
+    parsed(facts["methods"])
+    want_optimizer(facts["optimizer"])
+    if not checkpoint.is_loss(facts["loss"]) or not isinstance(facts["stored"], bool):
+        raise ValueError("there is no such loss, or no such store")
+    if not isinstance(facts["trainable"], str):
+        want_kinds("trainable", facts["trainable"], str, "names")
+    for name in ("replay_bytes", "tasks", "seed"):
+        want_count(name, facts[name], 0)
+    want_from_0("max_drop", facts["max_drop"])
+    if facts["best"] is not None:
+        want_number("best", facts["best"])
+    want_kinds("rows", facts["rows"], list, "rows of numbers")
+    for row in facts["rows"]:
+        want_kinds("rows", row, Real, "numbers")
+    if [len(row) for row in facts["rows"]] != list(range(1, len(facts["rows"]) + 1)):
+        raise ValueError("rows that do not belong together")
 
 
 def _below(arrays: Mapping[str, Array], part: str) -> dict[str, Array]:

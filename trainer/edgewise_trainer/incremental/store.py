@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from typing import NamedTuple, Self
 
 from edgewise.errors import CheckpointError
+from edgewise_trainer.checkpoint import DAMAGED
 
 VERSION = 1
 PAGE = 4096
@@ -102,7 +103,10 @@ class Store:
     def __init__(self, path: str | os.PathLike[str]) -> None:
         self._path, self._turn = path, 0
         with self._told():
-            self._file = sqlite3.connect(path, isolation_level=None)
+            # SQLite itself takes calls of any thread; a learner makes one at a time.
+            self._file = sqlite3.connect(
+                path, isolation_level=None, check_same_thread=False
+            )
         try:
             with self._told():
                 self._begin()
@@ -123,9 +127,15 @@ class Store:
             if found is None:
                 return None
             self._turn, codec, seen = found
-            rows = self._file.execute("SELECT records FROM block ORDER BY id")
-            records = b"".join(records for (records,) in rows)
+            rows = self._file.execute(
+                "SELECT id, records FROM block ORDER BY id"
+            ).fetchall()
+            if [number for number, _ in rows] != list(range(len(rows))):
+                raise ValueError("blocks are missing")
+            records = b"".join(records for _, records in rows)
             counts = {int(key): int(count) for key, count in json.loads(seen).items()}
+            if not isinstance(self._turn, int) or min(counts.values(), default=0) < 0:
+                raise ValueError("what was counted is no number")
             return Contents(str(codec), counts, records)
 
     def create(self, codec: str) -> None:
@@ -188,17 +198,22 @@ class Store:
         self._file.execute("BEGIN IMMEDIATE")
         try:
             yield
+            self._file.execute("COMMIT")
         except BaseException:
-            self._file.execute("ROLLBACK")
+            if self._file.in_transaction:  # a full disk has ended it already
+                self._file.execute("ROLLBACK")
             raise
-        self._file.execute("COMMIT")
 
     @contextmanager
     def _told(self) -> Iterator[None]:
         """Errors of SQLite as ours."""
         try:
             yield
-        except (sqlite3.Error, ValueError, TypeError, AttributeError) as error:
+        except sqlite3.OperationalError as error:  # of the disk, or a lock
+            raise CheckpointError(
+                f"{self._path}: the store cannot be used: {error}"
+            ) from error
+        except (sqlite3.Error, *DAMAGED) as error:
             raise CheckpointError(
                 f"{self._path}: the store cannot be used: {error}; move it away to "
                 "begin a new one"

@@ -111,6 +111,7 @@ class Mixed:
     def _with_old(self, new: Examples, rng: np.random.Generator) -> Examples:
         if self._memory is None:
             return new
+        self._memory.want_like(*new)
         count = max(round(len(new[1]) * self._share), 1)
         return _joined(new, self._memory.sample(count, rng))
 

@@ -11,8 +11,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-import numpy as np
-
 from edgewise.errors import ConfigError
 from edgewise.ir.graph import Value
 from edgewise.ops import Sigmoid, Softmax
@@ -28,6 +26,7 @@ from edgewise_trainer.losses.numbers import (
     MeanSquaredError,
 )
 from edgewise_trainer.losses.pairs import Contrastive, CosineEmbedding
+from edgewise_trainer.wanted import as_array
 
 __all__ = [
     "NAMED",
@@ -89,7 +88,7 @@ def found(loss: str | Loss) -> Loss:
     """
     if isinstance(loss, str):
         return named(loss)
-    if not callable(loss):
+    if isinstance(loss, type) or not callable(loss):
         raise ConfigError(f"loss={loss!r}: want a name or a callable")
     return loss
 
@@ -120,7 +119,7 @@ def want_classes(loss: Loss | None, target: object, output: TensorType) -> None:
     """
     while isinstance(loss, Distillation):
         loss = loss.loss
-    array = np.asarray(target)
+    array = as_array("target", target)
     if not isinstance(loss, CrossEntropy | Hinge) or array.dtype.kind not in "iu":
         return
     count = output.shape[1]

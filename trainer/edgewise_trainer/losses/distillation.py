@@ -16,6 +16,7 @@ from edgewise_trainer.frozen import frozen
 from edgewise_trainer.losses.classes import CrossEntropy
 from edgewise_trainer.losses.loss import Loss, mean, target_type
 from edgewise_trainer.terms import scalar
+from edgewise_trainer.wanted import want_number, want_positive
 
 
 def distillation(
@@ -56,12 +57,11 @@ class Distillation:
     loss: Loss
 
     def __post_init__(self) -> None:
-        if not self.temperature > 0.0:
-            raise ConfigError(
-                f"temperature={self.temperature!r}: want a number above 0"
-            )
-        if not 0.0 <= self.weight <= 1.0:
-            raise ConfigError(f"weight={self.weight!r}: want a number from 0 to 1")
+        want_positive("temperature", self.temperature)
+        want = "a number from 0 to 1"
+        want_number("weight", self.weight, want, lambda x: 0.0 <= x <= 1.0)
+        if not isinstance(self.teacher, Model) or not callable(self.loss):
+            raise ConfigError("distillation: want a model as teacher, and a loss")
 
     def target(self, output: TensorType) -> TensorType:
         """That of the loss of the targets."""

@@ -41,6 +41,9 @@ def scalar_loss(
     """
     over: Callable[[Sequence[Value]], Loss] | None = getattr(loss, "over", None)
     value = (loss if over is None else over(inputs))(output, target)
+    if not isinstance(value, Value):
+        got = type(value).__name__
+        raise ConfigError(f"the loss gives a {got}; want a value in graph terms")
     if value.type.shape != () or not value.type.dtype.is_float:
         raise ConfigError(f"the loss gives {value.type}; want one real number")
     return value

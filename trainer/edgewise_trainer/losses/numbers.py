@@ -20,6 +20,7 @@ from edgewise.ops import (
 from edgewise_trainer.losses.loss import mean
 from edgewise_trainer.losses.pairs import unit
 from edgewise_trainer.terms import scalar
+from edgewise_trainer.wanted import want_positive
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +51,9 @@ class Huber:
     """
 
     delta: float = 1.0
+
+    def __post_init__(self) -> None:
+        want_positive("delta", self.delta)
 
     def __call__(self, output: Value, target: Value) -> Value:
         """The loss."""

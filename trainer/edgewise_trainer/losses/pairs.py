@@ -26,6 +26,7 @@ from edgewise.ops import (
 from edgewise.types import DType, TensorType
 from edgewise_trainer.losses.loss import total
 from edgewise_trainer.terms import as_float, scalar, zeros
+from edgewise_trainer.wanted import want_number, want_positive
 
 EPS = 1e-12  # of squared lengths, as PyTorch has it
 
@@ -43,8 +44,8 @@ class CosineEmbedding:
     margin: float = 0.0
 
     def __post_init__(self) -> None:
-        if not -1.0 <= self.margin <= 1.0:
-            raise ConfigError(f"margin={self.margin!r}: want a cosine, from -1 to 1")
+        want = "a cosine, from -1 to 1"
+        want_number("margin", self.margin, want, lambda x: -1.0 <= x <= 1.0)
 
     def target(self, output: TensorType) -> TensorType:
         """A class for each embedding."""
@@ -76,8 +77,7 @@ class Contrastive:
     margin: float = 1.0
 
     def __post_init__(self) -> None:
-        if not self.margin > 0.0:
-            raise ConfigError(f"margin={self.margin!r}: want a number above 0")
+        want_positive("margin", self.margin)
 
     def target(self, output: TensorType) -> TensorType:
         """A class for each embedding."""
