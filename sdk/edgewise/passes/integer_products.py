@@ -15,7 +15,8 @@ from edgewise.ops.integer import ConvInteger, MatmulInteger
 from edgewise.ops.matmul import Linear
 from edgewise.ops.pack import PANEL, QUAD, PackPanels, PackTaps
 from edgewise.ops.pad import Pad
-from edgewise.passes.byte_weights import ByteWeights, Weight
+from edgewise.ops.shape import Concat
+from edgewise.passes.byte_weights import LEAST, MOST, ByteWeights, Weight
 from edgewise.passes.known import Known, Whole
 from edgewise.types import DType
 
@@ -90,13 +91,11 @@ def product_of_sums(
     made = byte_product(found.product, x, ending, known, weights)
     if made is None:
         return None
-    op, weight = made
+    op, weight, x = made
     shift = None
     if found.bias is not None:
         shift = constant((found.bias * scale.astype(np.float64)).astype(np.float32))
-    result: Value = op(
-        in_fours(x, op), weight.value, constant(scale), shift, None, label=node.label
-    )
+    result: Value = op(x, weight.value, constant(scale), shift, None, label=node.label)
     return result
 
 
@@ -129,8 +128,8 @@ def byte_product(
     ending: dict[str, Any],
     known: Known,
     weights: ByteWeights,
-) -> tuple[ByteOp, Weight] | None:
-    """The op over bytes that sums the same products, and its weight."""
+) -> tuple[ByteOp, Weight, Value] | None:
+    """The op over bytes that sums the same products, its weight and its image."""
     op, channels = product.op, _channels(product)
     made: ByteOp | None = None
     packing: PackPanels | PackTaps = PackPanels((0, 1))
@@ -146,10 +145,30 @@ def byte_product(
     whole = whole_operand(product, known)
     if made is None or whole is None or whole.whole.ndim not in (2, 4):
         return None
+    if isinstance(op, MatmulInteger):
+        x, whole = _split(x, whole)
     weight = weights.packed(whole, packing)
     if weight is None:
         return None
-    return made.replace(weight_bits=weight.bits), weight
+    return made.replace(weight_bits=weight.bits), weight, in_fours(x, made)
+
+
+def _split(x: Value, whole: Whole) -> tuple[Value, Whole]:
+    """Weights beyond signed bytes as sums of some, by the same image so many times.
+
+    Unsigned ones around another zero point than 128 are such.
+    """
+    parts: list[Array] = []
+    rest = whole.whole
+    while rest.any() or not parts:
+        parts.append(np.clip(rest, LEAST, MOST))
+        rest = rest - parts[-1]
+    if len(parts) == 1:
+        return x, whole
+    stacked = np.concatenate(parts)
+    ones = np.ones(stacked.shape, np.float32)
+    wide = Concat(x.type.rank - 1)(*[x] * len(parts))
+    return wide, Whole(whole.key, stacked, ones)
 
 
 def whole_operand(product: Value, known: Known) -> Whole | None:

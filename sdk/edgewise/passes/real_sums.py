@@ -18,7 +18,7 @@ from edgewise.ops.choose import Cast
 from edgewise.ops.integer import ConvInteger, MatmulInteger
 from edgewise.ops.shape import Reshape
 from edgewise.passes.byte_weights import ByteWeights
-from edgewise.passes.integer_products import byte_product, in_fours, whole_operand
+from edgewise.passes.integer_products import byte_product, whole_operand
 from edgewise.passes.known import Known
 from edgewise.types import DType
 
@@ -42,12 +42,12 @@ def cast_sums(
     made = byte_product(total, x, ending, known, weights)
     if made is None:
         return None
-    product, weight = made
+    product, weight, image = made
     shift = None
     if fixed is None and zero is not None:
         shift = Mul()(Cast(F32)(zero), constant(-_column_sums(total, known)))
     result: Value = product(
-        in_fours(x, product),
+        image,
         weight.value,
         constant(weight.scale),
         shift,

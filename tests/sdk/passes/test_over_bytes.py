@@ -292,6 +292,22 @@ def test_products_of_what_the_run_quantises_run_over_bytes() -> None:
     assert ops(model)["relu"] == 1  # of the range, not of the product
 
 
+@pytest.mark.parametrize("zero", [0, 90, 255])
+def test_unsigned_weights_around_any_number_are_sums_of_signed_ones(zero: int) -> None:
+    b = Built("uint8")
+    w = b.rng.integers(0, 256, (10, 7)).astype("u1")
+    b.nodes.append(node("DynamicQuantizeLinear", ["x"], ["q", "scale", "zero"]))
+    given = ["q", b.tensor(w), "zero", b.tensor(np.array(zero, "u1"))]
+    real = b.add("Cast", [b.add("MatMulInteger", given)], to=TensorProto.FLOAT)
+    proto = b.model(b.add("Mul", [real, "scale"]), 3, 10)
+    model = ew.convert(proto)
+    assert ops(model)["byte_linear"] == 1
+    x = b.rng.standard_normal((3, 10)).astype("f4")
+    whole = ew.convert(proto, ew.ConvertConfig(fuse=False))
+    with ew.Session(model) as ours, ew.Session(whole) as plain:
+        np.testing.assert_allclose(ours(x), plain(x), rtol=0, atol=2e-3)
+
+
 @pytest.mark.parametrize("pad", [0, 1])
 def test_convolutions_of_what_the_run_quantises_run_over_bytes(pad: int) -> None:
     """Not where pads hold the zero point: only a run knows it."""
