@@ -77,6 +77,15 @@ def test_sums_and_larger_images_stay_bytes(other: bool) -> None:
     )
 
 
+def test_sums_go_back_to_onnx() -> None:
+    model = ew.convert(network())
+    small = ew.quantize(model, [{"x": images(seed)} for seed in range(3)])
+    x = images(9)
+    with ew.Session(small) as session, ew.Session(ew.convert(small.to_onnx())) as again:
+        want, got = np.asarray(session(x)), np.asarray(again(x))
+    np.testing.assert_allclose(got, want, rtol=0, atol=1e-2 * np.abs(want).max())
+
+
 def test_a_table_of_weights_is_no_image() -> None:
     rng = np.random.default_rng(0)
     weights = [

@@ -13,7 +13,7 @@ from edgewise.convert.to_onnx.elementwise import second
 from edgewise.convert.to_onnx.registry import Image, Written, writes
 from edgewise.convert.to_onnx.spatial import windows
 from edgewise.convert.to_onnx.writer import At
-from edgewise.ir.graph import Variable
+from edgewise.ir.graph import Constant, Variable
 from edgewise.ops.byte_products import ByteConv, ByteDepthwiseConv, ByteLinear
 from edgewise.ops.pack import QUAD, PackQuads, PackTaps
 from edgewise.types import DType
@@ -56,8 +56,11 @@ def byte_conv(at: At) -> Written:
 
 
 def _weight(at: At) -> tuple[str, tuple[int, ...]]:
-    """The name of a stored weight, and the order of its axes in memory."""
+    """The name of a weight, and the order of its axes in memory."""
     op = at.value(1).op
+    if isinstance(op, Constant) and isinstance(at.op, ByteDepthwiseConv):
+        taps = op.array.T.reshape(-1, 1, *at.op.kernel)  # ones, where images are added
+        return at.writer.constant(np.ascontiguousarray(taps)), ()
     info = at.writer.module.variables.get(op.key) if isinstance(op, Variable) else None
     packing = None if info is None else info.packing
     if info is None or not isinstance(packing, PackQuads | PackTaps):
