@@ -11,17 +11,23 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from typing import Any
 
 import numpy as np
 
 from edgewise.dims import floordiv
 from edgewise.ir.op import Array, Cost, Op, Sample
-from edgewise.ops import cases
+from edgewise.ops.byte_cases import (
+    conv_sample,
+    depthwise_sample,
+    endings,
+    paired_worst,
+    scales,
+    some_bytes,
+)
 from edgewise.ops.checks import same_dtype, want, want_broadcast, want_shape
-from edgewise.ops.epilogue import activate, code, parameters
+from edgewise.ops.epilogue import activate, code
 from edgewise.ops.integer import BYTES
-from edgewise.ops.pack import PANEL, QUAD, PackQuads, PackTaps, panels, quad_matrices
+from edgewise.ops.pack import PANEL, QUAD, PackQuads, panels, quad_matrices
 from edgewise.ops.quantize import limits
 from edgewise.ops.windows import WINDOWS, Window
 from edgewise.types import DType, TensorType
@@ -37,7 +43,10 @@ class _ByteProduct(Op):
         channels: Of the output.
         x_zero: What stands for zero in x, and lies in its pads.
         y_type: Type of the output: ``u8``, ``i8`` or ``f32``.
-        weight_bits: 8, or 7 where all weights are known to lie from -64 to 63.
+        weight_bits: 8; 7 where all weights are known to lie from -64 to 63; 6 where of
+            two quads in line, the first with an even number, the numbers 0 and 1 of
+            both are known to add up to at most 128 on either side of 0, and so the
+            numbers 2 and 3: as all from -32 to 31 do.
     """
 
     in_place = (4,)
@@ -138,18 +147,28 @@ class ByteLinear(_ByteProduct, name="byte_linear"):
     @staticmethod
     def samples() -> Iterator[Sample]:
         for rows, k, n in ((1, 4, 1), (7, 12, 17), (33, 16, 16), (0, 4, 5), (5, 8, 70)):
-            w = PackQuads((0, 1)).reference(_bytes(k, n, dtype="int8"))
+            w = PackQuads((0, 1)).reference(some_bytes(k, n, dtype="int8"))
             for dtype, zero in (("uint8", 3), ("int8", -7), ("uint8", 0)):
                 op = ByteLinear(n, zero)
-                yield Sample(op, (_bytes(rows, k, dtype=dtype), w, _scale(n)))
-        w = PackQuads((0, 1)).reference(_bytes(20, 33, dtype="int8"))
-        x = _bytes(2, 7, 20, dtype="uint8")
-        yield from _endings(Sample(ByteLinear(33, 128), (x, w)))
+                yield Sample(op, (some_bytes(rows, k, dtype=dtype), w, scales(n)))
+        w = PackQuads((0, 1)).reference(some_bytes(20, 33, dtype="int8"))
+        x = some_bytes(2, 7, 20, dtype="uint8")
+        yield from endings(Sample(ByteLinear(33, 128), (x, w)))
         worst = np.full((9, 1024), 255, np.uint8)
         for least, bits in ((-128, 8), (-64, 7)):
             w = PackQuads((0, 1)).reference(np.full((1024, 17), least, np.int8))
             op = ByteLinear(17, weight_bits=bits)
             yield Sample(op, (worst, w, np.ones(17, np.float32)))
+        for side in (128, -128):
+            w = paired_worst(1028, 21, side)
+            for rows in (1, 13):
+                x = np.full((rows, 1028), 255, np.uint8)
+                op = ByteLinear(21, weight_bits=6)
+                yield Sample(op, (x, w, np.ones(21, np.float32)))
+        for rows, k, n in ((5, 20, 70), (88, 72, 33), (161, 8, 17)):
+            quarter = some_bytes(k, n, dtype="int8") // 4
+            w, op = PackQuads((0, 1)).reference(quarter), ByteLinear(n, weight_bits=6)
+            yield Sample(op, (some_bytes(rows, k, dtype="uint8"), w, scales(n)))
 
 
 class ByteConv(_ByteProduct, name="byte_conv"):
@@ -203,14 +222,23 @@ class ByteConv(_ByteProduct, name="byte_conv"):
     @staticmethod
     def samples() -> Iterator[Sample]:
         for size, window in WINDOWS:
-            yield _conv_sample(ByteConv(17, 5, **window), (*size, 4))
-        yield _conv_sample(ByteConv(33, 128, kernel=(1, 1)), (2, 4, 5, 12))
+            yield conv_sample(ByteConv(17, 5, **window), (*size, 4))
+        yield conv_sample(ByteConv(33, 128, kernel=(1, 1)), (2, 4, 5, 12))
         pads = {"kernel": (3, 3), "pads": (1, 1, 1, 1)}
-        yield _conv_sample(ByteConv(34, 9, groups=2, **pads), (1, 6, 7, 16))
-        yield _conv_sample(ByteConv(5, -9, **pads), (1, 6, 7, 8), "int8")
-        yield _conv_sample(ByteConv(20, 9, weight_bits=7, **pads), (2, 9, 7, 8))
-        plain = _conv_sample(ByteConv(17, 77, **pads), (1, 4, 5, 8))
-        yield from _endings(plain)
+        yield conv_sample(ByteConv(34, 9, groups=2, **pads), (1, 6, 7, 16))
+        yield conv_sample(ByteConv(5, -9, **pads), (1, 6, 7, 8), "int8")
+        for bits, size in ((7, (2, 9, 7, 8)), (6, (2, 9, 17, 8)), (6, (1, 5, 6, 12))):
+            yield conv_sample(ByteConv(20, 9, weight_bits=bits, **pads), size)
+        for kernel, pads_, size in (
+            ((7, 7), (3, 3, 3, 3), (1, 15, 18, 4)),
+            ((3, 3), (0, 0, 1, 1), (2, 8, 9, 8)),
+        ):
+            stem = {"kernel": kernel, "strides": (2, 2), "pads": pads_}
+            yield conv_sample(ByteConv(35, 77, weight_bits=6, **stem), size)
+        wide = {"kernel": (3, 3), "strides": (2, 2), "pads": (1, 1, 1, 1)}
+        yield conv_sample(ByteConv(35, 0, weight_bits=6, **wide), (1, 23, 22, 272))
+        plain = conv_sample(ByteConv(17, 77, **pads), (1, 4, 5, 8))
+        yield from endings(plain)
 
 
 class ByteDepthwiseConv(_ByteProduct, name="byte_depthwise_conv"):
@@ -253,56 +281,11 @@ class ByteDepthwiseConv(_ByteProduct, name="byte_depthwise_conv"):
             (1, 3, 16, 17, 33, 5), WINDOWS, strict=True
         ):
             op = ByteDepthwiseConv(channels, 5, **window)
-            yield _depthwise_sample(op, (*size, channels))
+            yield depthwise_sample(op, (*size, channels))
         pads = {"kernel": (5, 5), "pads": (2, 2, 2, 2), "strides": (2, 2)}
         for dtype in ("uint8", "int8"):
             op = ByteDepthwiseConv(24, 9, **pads)
-            yield _depthwise_sample(op, (2, 11, 16, 24), dtype)
+            yield depthwise_sample(op, (2, 11, 16, 24), dtype)
         op = ByteDepthwiseConv(40, 128, kernel=(3, 3), pads=(1, 1, 1, 1))
-        plain = _depthwise_sample(op, (1, 9, 17, 40))
-        yield from _endings(plain)
-
-
-def _conv_sample(op: Any, size: tuple[int, ...], dtype: str = "uint8") -> Sample:
-    logical = _bytes(op.channels, size[3] // op.groups, *op.kernel, dtype="int8")
-    if op.weight_bits == 7:
-        logical = logical // 2
-    w = PackQuads((2, 3, 1, 0), groups=op.groups).reference(logical)
-    return Sample(op, (_bytes(*size, dtype=dtype), w, _scale(op.channels)))
-
-
-def _depthwise_sample(op: Any, size: tuple[int, ...], dtype: str = "uint8") -> Sample:
-    taps = PackTaps().reference(_bytes(size[3], 1, *op.kernel, dtype="int8"))
-    return Sample(op, (_bytes(*size, dtype=dtype), taps, _scale(op.channels)))
-
-
-def _endings(plain: Sample) -> Iterator[Sample]:
-    """The op with every kind of output, residual and activation."""
-    op: Any = plain.op
-    x, w = plain.inputs[:2]
-    scale = _scale(op.channels)
-    shift = cases.floats(op.channels)
-    shape = op.reference(x, w, scale).shape
-    real = cases.floats(*shape, seed=3)
-    yield Sample(op, (x, w, scale, shift, real))
-    for kind, dtype, zero in (("u8", "uint8", 100), ("i8", "int8", -20)):
-        made = op.replace(y_type=kind, y_scale=0.04, y_zero=zero)
-        yield Sample(made, (x, w, scale, shift, None))
-        yield Sample(made, (x, w, np.full(op.channels, np.nan, np.float32)))
-        added = made.replace(residual_scale=0.03, residual_zero=zero + 9)
-        residual = _bytes(*shape, dtype=dtype, seed=1)
-        for name in ("none", "clip", "relu", "hard_swish"):
-            alpha, beta = parameters(name)
-            ended = added.replace(activation=name, alpha=alpha, beta=beta)
-            yield Sample(ended, (x, w, scale, shift, residual))
-
-
-def _bytes(*shape: int, dtype: str, seed: int = 0) -> Array:
-    info = np.iinfo(dtype)
-    return cases.whole(
-        *shape, dtype=dtype, low=int(info.min), high=int(info.max) + 1, seed=seed
-    )
-
-
-def _scale(channels: int) -> Array:
-    return cases.positive(channels) / np.float32(4000)
+        plain = depthwise_sample(op, (1, 9, 17, 40))
+        yield from endings(plain)

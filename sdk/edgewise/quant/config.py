@@ -27,8 +27,9 @@ class QuantizeConfig:
         per_channel: Whether each output channel of a weight has a scale of its own.
         symmetric: Whether zero of activations lies in the middle of their range; None:
             where it fits best.
-        reduce_range: Whether int8 weights keep to 7 bits, -63 to 63: at twice the rate
-            on x86 processors that have no VNNI, and exact there.
+        reduce_range: Whether int8 weights are so small that four products of them fit
+            16 bits: at more than twice the rate on x86 processors that have no VNNI,
+            and exact there.
         equalize: Whether ranges of channels are evened out between layers that follow
             one another (Nagel et al., 2019).
         bias_correction: Whether biases take back what weights lose on average.

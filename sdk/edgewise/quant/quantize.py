@@ -27,7 +27,7 @@ from edgewise.quant.report import KEY, LayerReport, QuantizationReport
 from edgewise.quant.rewrite import Layer, Rewrite, reads
 from edgewise.quant.sensitivity import sensitivities
 from edgewise.quant.sites import Sites, is_move, moved_by
-from edgewise.quant.weights import EIGHT, SEVEN, as_bytes
+from edgewise.quant.weights import as_bytes
 
 logger = logging.getLogger(__name__)
 PREPARE = "prepare"
@@ -186,8 +186,8 @@ class Quantizer:
         assert x is not None  # noqa: S101 - layers have an image
         assert weight is not None and isinstance(weight.op, Variable)  # noqa: S101, PT018
         info = self._model.module.variables[weight.op.key]
-        limit, bits = (SEVEN, 7) if self._config.reduce_range else (EIGHT, 8)
-        whole = as_bytes(info, limit=limit, per_channel=self._config.per_channel)
+        paired, alone = self._config.reduce_range, self._config.per_channel
+        whole = as_bytes(info, paired=paired, per_channel=alone)
         scale, shift = (self._factors.of(v) for v in (*node.inputs, None, None)[2:4])
         if self._config.bias_correction and info.packing is not None:
             lack = lost_on_average(whole.lost, info.packing, self._seen[x].means)
@@ -195,7 +195,7 @@ class Quantizer:
             shift = (back if shift is None else shift + back).astype(np.float32)
         if self._reads[whole.info.key] > 1:  # somebody may go on reading it as it was
             whole = whole.named(f"{whole.info.key}.int8")
-        return Layer(whole, scale, shift, bits)
+        return Layer(whole, scale, shift)
 
     def _module(self, graph: Graph, layers: Mapping[Node, Layer]) -> Module:
         """The whole, without what nothing reads any more."""

@@ -25,6 +25,7 @@ from edgewise.ops.conv import Conv, DepthwiseConv
 from edgewise.ops.pack import QUAD
 from edgewise.ops.pad import Pad
 from edgewise.ops.quantize import Dequantize, Quantize
+from edgewise.ops.shape import Transpose
 from edgewise.quant.grid import Grid
 from edgewise.quant.sites import RESIDUAL, is_move, is_sum, moved_by
 from edgewise.quant.weights import Whole
@@ -37,13 +38,11 @@ class Layer(NamedTuple):
         weight: Its weight.
         scale: What the epilogue scales sums of real numbers by; None: nothing.
         shift: What it adds; None: nothing.
-        bits: Of the weights.
     """
 
     weight: Whole
     scale: Array | None
     shift: Array | None
-    bits: int
 
 
 class Rewrite:
@@ -115,7 +114,7 @@ class Rewrite:
         made, residual = self._grids.get(Value(node)), (*inputs, None)[RESIDUAL]
         factor = layer.weight.scale * np.float32(on.scale)
         scale = factor if layer.scale is None else factor * layer.scale
-        ending: dict[str, Any] = {"x_zero": on.zero, "weight_bits": layer.bits}
+        ending: dict[str, Any] = {"x_zero": on.zero, "weight_bits": layer.weight.bits}
         if made is not None:
             ending |= {"y_type": "u8", "y_scale": made.scale, "y_zero": made.zero}
             if residual is not None:
@@ -139,8 +138,11 @@ class Rewrite:
         short = -_last(x) % QUAD
         if isinstance(op, ByteDepthwiseConv) or not short:
             return x
-        begins = (0,) * x.type.rank
-        return Pad((*begins, *begins[:-1], short))(x)  # weights there are 0
+        if isinstance(x.op, Transpose) and x.node.inputs[0] is not None:
+            # Plane by plane, as pixel by pixel takes ten times as long.
+            planes = x.node.inputs[0]
+            return x.op(_longer(planes, x.op.axes[-1], short), label=x.node.label)
+        return _longer(x, x.type.rank - 1, short)
 
     def _as_bytes(self, value: Value, on: Grid) -> Value:
         """A value on a grid; those that lie there already are taken as they are."""
@@ -156,6 +158,12 @@ class Rewrite:
         value = Dequantize()(bytes_, *_pair(on))
         self._bytes[value] = bytes_, on
         return value
+
+
+def _longer(x: Value, axis: int, more: int) -> Value:
+    """Zeros behind an axis; weights there are 0 too."""
+    ends = [more if a == axis else 0 for a in range(x.type.rank)]
+    return Pad((*(0,) * len(ends), *ends))(x)
 
 
 def _last(x: Value) -> int:

@@ -12,7 +12,11 @@ from edgewise.model import logical_array
 from edgewise.ops.pack import PackPanels, PackQuads, PackTaps
 from edgewise.types import DType, TensorType
 
-SEVEN, EIGHT = 63, 127
+MOST = 127
+# Bits of weights whose products processors add in 16 bits, four at a time; and what the
+# weights of such a sum may add up to on either side of 0: 128, less what rounding adds.
+PAIRED, EIGHT = 6, 8
+PAIRED_MOST = 126
 
 
 class Whole(NamedTuple):
@@ -23,12 +27,14 @@ class Whole(NamedTuple):
         scale: What one step is, for every output channel.
         lost: What rounding took from each weight, in the logical shape.
         sqnr: Signal to noise, in dB; infinite where nothing was lost.
+        bits: As ``weight_bits`` of ``byte_conv``.
     """
 
     info: VariableInfo
     scale: Array
     lost: Array
     sqnr: float
+    bits: int
 
     def named(self, key: str) -> Whole:
         """The same in a variable of another name."""
@@ -52,19 +58,26 @@ def can_be_bytes(info: VariableInfo) -> bool:
     return isinstance(packing, PackTaps)
 
 
-def as_bytes(info: VariableInfo, *, limit: int, per_channel: bool) -> Whole:
-    """A weight from ``-limit`` to ``limit``, with the scales of its output channels."""
+def as_bytes(info: VariableInfo, *, paired: bool, per_channel: bool) -> Whole:
+    """A weight of whole numbers, with the scales of its output channels.
+
+    ``paired`` ones are such as ``byte_conv`` wants of 6 bits; the weight of a depthwise
+    convolution gains nothing by it.
+    """
     packing, initial = info.packing, info.initial
     assert packing is not None and initial is not None  # noqa: S101, PT018 - as asked
     weight = logical_array(info, initial)
     axis = output_axis(packing)
     others = tuple(a for a in range(weight.ndim) if a != axis)
-    most = np.abs(weight).max(axis=others, initial=0.0)
+    most = np.abs(weight).max(axis=others, initial=0.0) / MOST
+    bits = PAIRED if paired and isinstance(packing, PackPanels) else EIGHT
+    if bits == PAIRED and isinstance(packing, PackPanels):
+        most = _pair_sums(weight, packing) / PAIRED_MOST
     if not per_channel:
         most = np.full_like(most, most.max(initial=0.0))
-    scale = np.where(most > 0, most / limit, 1.0).astype(np.float32)
+    scale = np.where(most > 0, most, 1.0).astype(np.float32)
     lined = scale.reshape([-1 if a == axis else 1 for a in range(weight.ndim)])
-    whole = np.clip(np.rint(weight / lined), -limit, limit).astype(np.int8)
+    whole = np.clip(np.rint(weight / lined), -MOST, MOST).astype(np.int8)
     pack: PackQuads | PackTaps = PackTaps()
     if isinstance(packing, PackPanels):
         pack = PackQuads(packing.axes, packing.groups)
@@ -73,7 +86,22 @@ def as_bytes(info: VariableInfo, *, limit: int, per_channel: bool) -> Whole:
     logical = TensorType(DType.I8, whole.shape)
     made = VariableInfo(info.key, type_, info.role, stored, logical, pack)
     lost = weight - whole * lined
-    return Whole(made, scale, lost, decibels(weight, lost))
+    return Whole(made, scale, lost, decibels(weight, lost), bits)
+
+
+def _pair_sums(weight: Array, packing: PackPanels) -> Array:
+    """The largest sum, on one side of 0, that is made in 16 bits for each channel.
+
+    Such sums have two neighbours of a quad, and the two that lie alike in the next.
+    """
+    quads = PackQuads(packing.axes, packing.groups).reference(weight)
+    count, length, lanes, _ = quads.shape
+    even = np.pad(quads, ((0, 0), (0, length % 2), (0, 0), (0, 0)))
+    pairs = even.reshape(count, -1, 2, lanes, 2, 2)
+    sides = (np.maximum(side, 0).sum(axis=(2, 5)) for side in (pairs, -pairs))
+    most = np.maximum(*sides).max(axis=(1, 3), initial=0.0)
+    each = weight.shape[output_axis(packing)] // packing.groups
+    return np.asarray(most.reshape(packing.groups, -1)[:, :each].reshape(-1))
 
 
 def decibels(signal: Array, noise: Array) -> float:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 
 from edgewise.kernels.catalog.base import (
+    OUT,
     Binding,
     Call,
     In,
@@ -25,6 +26,7 @@ from edgewise.kernels.catalog.calls import (
     has,
     integer,
     integers,
+    read_steps,
     real,
     word,
 )
@@ -33,14 +35,18 @@ from edgewise.kernels.catalog.depthwise import PIXELS, table_columns
 from edgewise.kernels.catalog.depthwise import cut as cut_rows
 from edgewise.kernels.catalog.epilogue import (
     LANES,
+    ROWS,
     cut,
     epilogue_words,
     scratch_bytes,
 )
-from edgewise.kernels.catalog.matmul import ONE_MATRIX, product
+from edgewise.kernels.catalog.matmul import ONE_MATRIX, ROWS_APART, product
+from edgewise.kernels.catalog.strides import pitch
 from edgewise.types import DType
 
 QUAD = 4
+PAIRED, NARROW = 6, 7  # bits of weights
+SHORT_LINE = 8  # quads of a row of taps: shorter lines take their time to begin
 MADE_OF = {"f32": 0, "u8": 1, "i8": 2}
 
 
@@ -67,11 +73,19 @@ class _Weights:
         return Binding(launches, tuple(size for size, _ in self._made), scratch)
 
 
-def _type(call: Call) -> str:
-    """How names of kernels begin and end: by the type of x and of the weights."""
+def _type(call: Call, piece: int) -> str:
+    """How names of kernels end: by the type of x, of the weights, quads of a piece."""
     if given(call, 0).dtype is DType.I8:
         return "i8"
-    return "u8_narrow" if integer(call, "weight_bits") == 7 else "u8"
+    bits = integer(call, "weight_bits")
+    if bits == PAIRED and piece % 2 == 0:
+        return "u8_paired"
+    return "u8_narrow" if bits <= NARROW else "u8"
+
+
+def _rows(kind: str) -> int:
+    """Of the largest tile."""
+    return 5 if kind == "u8_paired" else ROWS
 
 
 def _epilogue(call: Call, columns: int, centre: Word) -> tuple[Word, ...] | None:
@@ -95,7 +109,11 @@ def _quads_centre(call: Call, weights: _Weights) -> Word:
     return weights.add(64 * count, "centre_quads", (quads, zero), count)
 
 
-@kernel("byte_linear", "product_u8", "product_i8", "product_u8_narrow", "centre_quads")
+PRODUCTS = ("product_u8", "product_i8", "product_u8_narrow", "product_u8_paired")
+CONVS = ("conv_u8", "conv_i8", "conv_u8_narrow", "conv_u8_paired")
+
+
+@kernel("byte_linear", *PRODUCTS, "centre_quads", strided=ROWS_APART)
 def byte_linear(call: Call) -> Binding | None:
     """All axes of x but the last are rows."""
     x, columns, weights = given(call, 0).dims, call.outputs[0].dims[-1], _Weights(call)
@@ -112,15 +130,52 @@ def _product(
     shape: tuple[int, int, int],
     weights: _Weights,
     epilogue: tuple[Word, ...],
-) -> Binding:
-    tail = (*epilogue, *ONE_MATRIX)
-    made = product(shape, shape[1], 1, In(1), tail, f"product_{_type(call)}")
+) -> Binding | None:
+    step = pitch(given(call, 0).dims, read_steps(call, 0))
+    if step is None or step % QUAD:
+        return None
+    tail, kind = (*epilogue, *ONE_MATRIX), _type(call, 0)
+    symbol, tile = f"product_{kind}", _rows(kind)
+    made = product(shape, step // QUAD, 1, In(1), tail, symbol, tile)
     if not made.launches:
         return made
     return weights.binding(made.launches[0], made.scratch)
 
 
-@kernel("byte_conv", "conv_u8", "conv_i8", "conv_u8_narrow", "centre_quads")
+@kernel("byte_conv", "stem_u8_paired", "centre_quads", strided=range(OUT, 0))
+def byte_stem(call: Call) -> Binding | None:
+    """One quad of channels, or two: windows are gathered into rows."""
+    x, kernel_ = given(call, 0).dims, integers(call, "kernel")
+    line, outputs = kernel_[1] * (x[3] // QUAD), call.outputs[0].dims[-1]
+    pixels, panels = math.prod(call.outputs[0].dims[:-1]), -(-outputs // LANES)
+    k = kernel_[0] * line
+    plain = integer(call, "groups") == integers(call, "dilations")[1] == 1
+    if not plain or line > SHORT_LINE or k == line or panels < 2:
+        return None
+    # The rows are in one piece.
+    if _type(call, 0) != "u8_paired" or not pixels * outputs * k:
+        return None
+    weights = _Weights(call)
+    epilogue = _epilogue(call, outputs, _quads_centre(call, weights))
+    if epilogue is None:
+        return None
+    tile = _rows("u8_paired")
+    block, chunk = cut(pixels, panels, k, tile)
+    # What is written beyond a row is written again with the next, but for the last.
+    before = scratch_bytes(block, 1, tile=tile)
+    scratch = scratch_bytes(block, 1, 4 * (block * k + LANES), tile)
+    work = (pixels, block, chunk, Scratch(), scratch, before, _outside(call))
+    words = (*epilogue, *_in_quads(window_words(call)), 1, In(1), k, *work)
+    tasks = blocks(pixels, block) * blocks(panels, chunk)
+    return weights.binding(Launch("stem_u8_paired", words, tasks), scratch)
+
+
+def _outside(call: Call) -> int:
+    """What stands for zero, four times."""
+    return (integer(call, "x_zero") % 256) * 0x01010101
+
+
+@kernel("byte_conv", *CONVS, *PRODUCTS, "centre_quads", strided=ROWS_APART)
 def byte_conv(call: Call) -> Binding | None:
     """Rows of the product are output pixels, its reduction taps and channels."""
     groups, outputs = integer(call, "groups"), call.outputs[0].dims[-1]
@@ -134,20 +189,23 @@ def byte_conv(call: Call) -> Binding | None:
     x, pixels = given(call, 0).dims, math.prod(call.outputs[0].dims[:-1])
     if is_product(call):
         return _product(call, (pixels, x[3] // QUAD, outputs), weights, epilogue)
+    if any(call.reads):
+        return None
     if not pixels * outputs:
         return Binding(())
     inputs, taps = x[3] // QUAD // groups, math.prod(integers(call, "kernel"))
     panels = -(-each // LANES)
-    block, chunk = cut(pixels * groups, panels, taps * inputs)
-    beyond = (integer(call, "x_zero") % 256) * 0x01010101
+    kind = _type(call, inputs)
+    tile = _rows(kind)
+    block, chunk = cut(pixels * groups, panels, taps * inputs, tile)
     image = _in_quads(window_words(call))
     splits = splits_of(call, inputs)
     outside = vectors(splits * inputs)
-    scratch = scratch_bytes(block, taps, outside)
-    work = (pixels, block, chunk, Scratch(), scratch, scratch - outside, beyond)
+    scratch = scratch_bytes(block, taps, outside, tile)
+    work = (pixels, block, chunk, Scratch(), scratch, scratch - outside, _outside(call))
     words = (*epilogue, *image, groups, In(1), splits, *work)
     tasks = blocks(pixels, block) * groups * blocks(panels, chunk)
-    return weights.binding(Launch(f"conv_{_type(call)}", words, tasks), scratch)
+    return weights.binding(Launch(f"conv_{kind}", words, tasks), scratch)
 
 
 def _in_quads(words: tuple[Word, ...]) -> tuple[Word, ...]:
@@ -184,9 +242,8 @@ def byte_depthwise_conv(call: Call) -> Binding | None:
     around = 128 + 13 * chunk + 64
     scratch = 64 * PIXELS + around + 8 * height_ * columns
     scratch = -(-scratch // 64) * 64
-    beyond = (integer(call, "x_zero") % 256) * 0x01010101
-    work = (rows, block, chunk, columns, Scratch(), scratch, beyond)
+    work = (rows, block, chunk, columns, Scratch(), scratch, _outside(call))
     words = (*epilogue, *window_words(call), channels, reals, *work)
     tasks = blocks(rows, block) * blocks(channels, chunk)
-    symbol = f"depthwise_{_type(call).removesuffix('_narrow')}"
+    symbol = "depthwise_i8" if given(call, 0).dtype is DType.I8 else "depthwise_u8"
     return weights.binding(Launch(symbol, words, tasks), scratch)

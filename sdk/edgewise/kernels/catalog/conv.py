@@ -58,7 +58,7 @@ def stem(call: Call) -> Binding | None:
     block, chunk = cut(pixels, panels, k)
     # What is written beyond a row is written again with the next, but for the last.
     scratch = scratch_bytes(block, 1, 4 * (block * k + LANES))
-    work = (pixels, block, chunk, Scratch(), scratch, scratch_bytes(block, 1))
+    work = (pixels, block, chunk, Scratch(), scratch, scratch_bytes(block, 1), 0)
     words = (*epilogue, *window_words(call), 1, In(1), k, *work)
     tasks = blocks(pixels, block) * blocks(panels, chunk)
     return Binding((Launch("stem_f32", words, tasks),), (), scratch)

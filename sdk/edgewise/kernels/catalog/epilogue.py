@@ -53,16 +53,19 @@ def _residual_rows(call: Call, target: tuple[int, ...]) -> int | None:
     return math.prod(dims[:-1])
 
 
-def cut(rows: int, panels: int, k: int) -> tuple[int, int]:
-    """Rows a task and panels a task, for ``rows`` rows of one matrix or image."""
-    blocks = max(-(-rows // BLOCK_ROWS), 1)
-    block = max(-(-rows // (blocks * ROWS)) * ROWS, ROWS)
+def cut(rows: int, panels: int, k: int, tile: int = ROWS) -> tuple[int, int]:
+    """Rows a task and panels a task, for ``rows`` rows of one matrix or image.
+
+    A task has at most as many tiles as ``ROWS`` rows leave, if they have fewer too.
+    """
+    blocks = max(-(-rows // (BLOCK_ROWS // ROWS * tile)), 1)
+    block = max(-(-rows // (blocks * tile)) * tile, tile)
     want = min(max(rows * panels * LANES * k // TASK_MACS, 1), MOST_TASKS)
     chunks = min(-(-want // blocks), max(panels, 1))
     return block, max(-(-panels // chunks), 1)
 
 
-def scratch_bytes(rows: int, entries: int, more: int = 0) -> int:
+def scratch_bytes(rows: int, entries: int, more: int = 0, tile: int = ROWS) -> int:
     """Scratch of a worker: ``entries`` addresses for each row, and ``more`` bytes."""
-    table = -(-rows // ROWS) * ROWS * 8 * entries
+    table = -(-rows // tile) * ROWS * 8 * entries
     return -(-(BEFORE_TABLE + table + more) // 64) * 64

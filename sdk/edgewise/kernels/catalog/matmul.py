@@ -90,18 +90,20 @@ def product(
     panels: Word,
     tail: tuple[Word, ...],
     symbol: str = "product_f32",
+    tile: int = ROWS,
 ) -> Binding:
     """Rows, ``step`` elements apart, of ``matrices`` matrices by panels.
 
-    ``tail`` is epilogue and batch; elements are words of four bytes.
+    ``tail`` is epilogue and batch; elements are words of four bytes; ``tile``: rows of
+    the largest tile.
     """
     rows, k, columns = shape
     if not rows * columns * matrices:
         return Binding(())
     count, (pieces, line) = -(-columns // LANES), lines(k)
-    block, chunk = cut(rows * matrices, count, k)
-    block = min(block, -(-rows // ROWS) * ROWS)
-    scratch = scratch_bytes(block, pieces)
+    block, chunk = cut(rows * matrices, count, k, tile)
+    block = min(block, -(-rows // tile) * tile)
+    scratch = scratch_bytes(block, pieces, tile=tile)
     words = (In(0), step, panels, rows, k, line, chunk, block, Scratch(), scratch)
     tasks = matrices * blocks(rows, block) * blocks(count, chunk)
     return Binding((Launch(symbol, (*words, *tail), tasks),), (), scratch)

@@ -37,7 +37,7 @@ from edgewise.kernels.native.depthwise import (
 )
 from edgewise.kernels.native.epilogue import EPILOGUE_WORDS, bounds
 from edgewise.kernels.native.matmul import fill_table
-from edgewise.kernels.native.product import BLOCK_ROWS, LANES, multiply
+from edgewise.kernels.native.product import BLOCK_ROWS, LANES, ROWS, multiply
 
 # After the words of the depthwise convolution: the image, the ends of the products, for
 # each its panels, K and length of a line; then how work is cut and memory.
@@ -84,7 +84,8 @@ def _product(args, at, scratch, source, place, rows, weight):
     most = -(-rows // pieces)
     for row in range(0, rows, most):
         these = min(most, rows - row)
-        fill_table(scratch, start + 4 * row * pitch, pitch, these, lines, line)
+        first = start + 4 * row * pitch
+        fill_table(scratch, first, pitch, these, lines, line, ROWS)
         shape, group = (k, line, 1), (panels, 0)
         multiply(
             args, at, scratch, place + row, these, shape, 0, count, group, False

@@ -60,7 +60,7 @@ def _fill(target, count, value):
 
 
 @helper
-def _fill_table(args, scratch, pixel, rows, channel, nothing):
+def _fill_table(args, scratch, pixel, rows, channel, nothing, most):
     """Where the taps of ``rows`` pixels lie, from ``channel`` on; their heads.
 
     With ``SPLITS`` > 1 a line is a row of taps, in one piece inside the image and tap
@@ -70,7 +70,7 @@ def _fill_table(args, scratch, pixel, rows, channel, nothing):
     size = ROWS * args[KERNEL_Y] * taps_x
     heads = i64(scratch + HEADS)
     step = 4 * args[STRIDE_X] * args[CHANNELS]
-    tiles, whole, longer = evenly(rows)
+    tiles, whole, longer = evenly(rows, most)
     before, start, these = -1, 0, 0
     for tile in range(tiles):
         table = scratch + TABLE + 8 * tile * size
@@ -137,10 +137,11 @@ def _fill_column(args, table, row, place, taps_x, channel, nothing):
             entry += ROWS
 
 
-def make_conv(multiply):
+def make_conv(multiply, most):
     """A convolution; a task is a block of pixels times some panels of one group.
 
     Channels are words of four bytes; ``OUTSIDE`` is one of those beyond the border.
+    Tiles of ``multiply`` have up to ``most`` rows.
     """
 
     def conv(args, begin, end, worker):
@@ -160,7 +161,8 @@ def make_conv(multiply):
             fresh = filled != part
             if fresh:
                 nothing = scratch + args[ZEROS]
-                _fill_table(args, scratch, row, rows, group * inputs, nothing)
+                channel = group * inputs
+                _fill_table(args, scratch, row, rows, channel, nothing, most)
                 filled = part
             first = task % chunks * args[CHUNK]
             last = min(first + args[CHUNK], count)
@@ -173,4 +175,4 @@ def make_conv(multiply):
     return conv
 
 
-EXPORTS = {"conv_f32": make_conv(multiply)}
+EXPORTS = {"conv_f32": make_conv(multiply, ROWS)}

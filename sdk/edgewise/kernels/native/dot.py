@@ -4,6 +4,8 @@ A lane holds four bytes.  All sums are exact: no step on the way can saturate or
 but for the 32 bits of the sum itself.  x86 has no product of unsigned and signed bytes
 into 32 bits before VNNI: ``pmaddubsw`` adds two of them in 16, which is exact where the
 signed ones are from -64 to 63 (2 * 255 * 64 < 2**15); others are widened to 16 bits.
+Sums of two such sums are exact too where of the four signed bytes in them the positive
+ones add up to 128 at most, and the negative ones to -128 at least.
 """
 
 from __future__ import annotations
@@ -22,23 +24,26 @@ _WORDS = {16: "llvm.x86.sse2.pmadd.wd", 32: "llvm.x86.avx2.pmadd.wd"}
 
 
 def join_bytes(context, builder, x, w, sums, *, signed: bool, narrow: bool):
-    """``sums + x . w`` in every lane.
+    """``sums + x . w`` in every lane, for one or two of ``x`` and of ``w``.
 
     Args:
         context: Numba's, which knows the target.
         builder: LLVM's.
-        x: Sixteen lanes of four bytes of a row.
-        w: Sixteen lanes of four signed bytes.
+        x: Each sixteen lanes of four bytes of a row.
+        w: Each sixteen lanes of four signed bytes.
         sums: Sixteen sums.
         signed: Whether the bytes of ``x`` are.
-        narrow: Whether those of ``w`` are known to lie from -64 to 63.
+        narrow: Whether sums of all the products of two bytes side by side, of every
+            ``x`` and ``w``, are known to fit 16 bits.
     """
     size = getattr(context.codegen(), "register", 0)
     if not size:
-        return builder.add(sums, _any(builder, x, w, signed=signed))
+        for left, right in zip(x, w, strict=True):
+            sums = builder.add(sums, _any(builder, left, right, signed=signed))
+        return sums
     dot = _narrow if narrow and not signed else partial(_wide, signed=signed)
     parts = [
-        dot(builder, *(_part(builder, v, size, i) for v in (x, w)), size)
+        dot(builder, *([_part(builder, v, size, i) for v in vs] for vs in (x, w)), size)
         for i in range(4 * LANES // size)
     ]
     return builder.add(sums, _whole(builder, parts))
@@ -47,13 +52,17 @@ def join_bytes(context, builder, x, w, sums, *, signed: bool, narrow: bool):
 def _narrow(builder, x, w, size: int):
     pairs = ir.VectorType(I16, size // 2)
     bytes_ = ir.VectorType(I8, size)
-    x, w = builder.bitcast(x, bytes_), builder.bitcast(w, bytes_)
-    two = call_llvm(builder, _BYTES[size], pairs, x, w)
+    total = None
+    for operands in zip(x, w, strict=True):
+        parts = (builder.bitcast(operand, bytes_) for operand in operands)
+        two = call_llvm(builder, _BYTES[size], pairs, *parts)
+        total = two if total is None else builder.add(total, two)
     ones = ir.Constant(pairs, [1] * pairs.count)
-    return call_llvm(builder, _WORDS[size], ir.VectorType(I32, size // 4), two, ones)
+    return call_llvm(builder, _WORDS[size], ir.VectorType(I32, size // 4), total, ones)
 
 
 def _wide(builder, x, w, size: int, *, signed: bool):
+    (x,), (w,) = x, w
     pairs, sums = ir.VectorType(I16, size // 2), ir.VectorType(I32, size // 4)
     eight = ir.Constant(pairs, [8] * pairs.count)
     x, w = builder.bitcast(x, pairs), builder.bitcast(w, pairs)
@@ -107,10 +116,14 @@ def _lanes(numbers) -> ir.Constant:
     return ir.Constant(ir.VectorType(I32, len(lanes)), lanes)
 
 
-def _sums(*, signed: bool, narrow: bool = False) -> Sums:
+def _sums(
+    *, signed: bool, narrow: bool = False, rows: int = 6, at_once: int = 1
+) -> Sums:
     join = partial(join_bytes, signed=signed, narrow=narrow)
-    return Sums(i32x16, I32, i32x16, 1, join)
+    return Sums(i32x16, I32, i32x16, 1, join, rows, at_once)
 
 
 UNSIGNED, SIGNED = _sums(signed=False), _sums(signed=True)
 NARROW = _sums(signed=False, narrow=True)
+# Two products at once want registers for their weights: five rows, 1.25 times as fast.
+PAIRED = _sums(signed=False, narrow=True, rows=5, at_once=2)

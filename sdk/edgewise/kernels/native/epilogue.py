@@ -96,6 +96,12 @@ def ending(args, at, column, lanes):
 
 
 @helper
+def start(_end):
+    """What sums begin with."""
+    return splat(0.0)
+
+
+@helper
 def residual_row(args, at, row):
     """The row of the residual that belongs to a row of the output."""
     period = args[at + 6]

@@ -17,7 +17,7 @@ from edgewise.kernels.native.product import (
     evenly,
     make_multiply,
 )
-from edgewise.kernels.native.tile import REALS, Sums, make_tile, make_zeros
+from edgewise.kernels.native.tile import REALS, Sums, make_tile
 from edgewise.kernels.native.vector import f32x16
 
 WIDE = 4
@@ -25,10 +25,10 @@ AT = 10  # where the words of the epilogue begin
 
 
 @helper
-def fill_table(scratch, a, stride, rows, lines, line):
+def fill_table(scratch, a, stride, rows, lines, line, most):
     """Addresses of the lines of ``rows`` rows; past the last row, the last again."""
     heads = i64(scratch + HEADS)
-    tiles, whole, longer = evenly(rows)
+    tiles, whole, longer = evenly(rows, most)
     for tile in range(tiles):
         heads[tile] = 1
         start = tile * whole + min(tile, longer)
@@ -42,9 +42,13 @@ def fill_table(scratch, a, stride, rows, lines, line):
 def _make_one_row(kind: Sums, ending: Ending):
     """One row times panels, several at a time: so many sums hide the latency."""
     wide_tile, tile = make_tile(1, WIDE, kind), make_tile(1, 1, kind)
-    wide_zeros, zero = make_zeros(WIDE, kind.vector), make_zeros(1, kind.vector)
-    factors, store_buffer = ending.factors, ending.store_buffer
+    factors, start, store_buffer = ending.factors, ending.start, ending.store_buffer
     write = store if kind.vector is f32x16 else store_i32
+
+    @helper
+    def first_of(args, at, column):
+        lanes = min(args[at + 2] - column, LANES)
+        return start(factors(args, at, column, lanes))
 
     @helper
     def one_row(args, at, scratch, row, x, k, first, last, panels):
@@ -53,13 +57,21 @@ def _make_one_row(kind: Sums, ending: Ending):
             count = WIDE if p + WIDE <= last else 1
             panel = panels + 64 * k * p
             if count == WIDE:
-                sums = wide_tile(k, (x,), panel, 64 * k, wide_zeros())
+                column = LANES * p
+                starts = (
+                    first_of(args, at, column),
+                    first_of(args, at, column + LANES),
+                    first_of(args, at, column + 2 * LANES),
+                    first_of(args, at, column + 3 * LANES),
+                )
+                sums = wide_tile(k, (x,), panel, 64 * k, starts)
                 write(scratch, sums[0])
                 write(scratch + 64, sums[1])
                 write(scratch + 128, sums[2])
                 write(scratch + 192, sums[3])
             else:
-                write(scratch, tile(k, (x,), panel, 0, zero())[0])
+                one = (first_of(args, at, LANES * p),)
+                write(scratch, tile(k, (x,), panel, 0, one)[0])
             for i in range(count):
                 column = LANES * (p + i)
                 lanes = min(args[at + 2] - column, LANES)
@@ -79,6 +91,7 @@ def make_product(kind: Sums = REALS, ending: Ending = STORED):
     it, for a and for the panels.
     """
     one_row, multiply = _make_one_row(kind, ending), make_multiply(kind, ending)
+    most = kind.rows
 
     def product(args, begin, end, worker):
         stride, rows, k, line = args[1], args[3], args[4], args[5]
@@ -102,7 +115,7 @@ def make_product(kind: Sums = REALS, ending: Ending = STORED):
                 continue
             fresh = filled != part
             if fresh:
-                fill_table(scratch, a, stride, height, lines, line)
+                fill_table(scratch, a, stride, height, lines, line, most)
                 filled = part
             shape = (k, line, 1)
             group = (panels, 0)

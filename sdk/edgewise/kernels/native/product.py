@@ -4,7 +4,8 @@ What differs is where rows lie.  The reduction is cut into *lines*: 256 numbers 
 matrix row, a tap or a row of taps of a convolution.  A line of a tile lies in one piece
 or, where a convolution crosses the border, in several (*splits*) of equal length.  The
 *table* holds six addresses for each tile, line and split; *heads* before it the splits
-of each tile.  Tiles have six rows, or five where that leaves none with few.
+of each tile.  Tiles have six rows, or five where that leaves none with few; sums of
+pairs of bytes leave registers for five, or four.
 
 Some lines of a panel stay in the nearest cache while all tiles of a task pass over
 them; short panels stay there together while tile after tile passes over them all.  What
@@ -21,7 +22,7 @@ from typing import NamedTuple
 from edgewise.kernels.native import epilogue
 from edgewise.kernels.native.abi import helper, i64
 from edgewise.kernels.native.memory import load, load_i32, prefetch, store, store_i32
-from edgewise.kernels.native.tile import REALS, Sums, make_products, make_zeros
+from edgewise.kernels.native.tile import REALS, Sums, make_products
 from edgewise.kernels.native.vector import f32x16
 
 ROWS, LANES = 6, 16
@@ -36,9 +37,13 @@ BUFFER = 64 * ROWS
 
 
 class Ending(NamedTuple):
-    """What is done to sums, as helpers that ``epilogue`` describes."""
+    """What is done to sums, as helpers that ``epilogue`` describes.
+
+    ``start`` gives, of what ``factors`` gave, what sums begin with.
+    """
 
     factors: Callable[..., object]
+    start: Callable[..., object]
     is_plain: Callable[..., bool]
     make_store_rows: Callable[[int], Callable[..., None]]
     store_buffer: Callable[..., None]
@@ -46,6 +51,7 @@ class Ending(NamedTuple):
 
 STORED = Ending(
     epilogue.ending,
+    epilogue.start,
     epilogue.is_plain,
     epilogue.make_store_rows,
     epilogue.store_buffer,
@@ -53,12 +59,12 @@ STORED = Ending(
 
 
 @helper
-def evenly(rows):
+def evenly(rows, most):
     """How rows are cut into tiles: their number, rows of each, how many have one more.
 
-    From 20 rows on a tile has five or six.
+    From 20 rows on a tile has ``most`` rows or one less.
     """
-    tiles = max(-(-rows // ROWS), 1)
+    tiles = max(-(-rows // most), 1)
     return tiles, rows // tiles, rows % tiles
 
 
@@ -95,18 +101,20 @@ def _make_pass(kind: Sums, ending: Ending, count: int, fetch: str = ""):
 
     The sums end in ``buffer``, or, where they are whole and ``plain``, are stored.
     """
-    products, zeros = (
-        make_products(count, ROWS, fetch, kind),
-        make_zeros(ROWS, kind.vector),
-    )
+    products, first = make_products(count, ROWS, fetch, kind), ending.start
     store_rows = ending.make_store_rows(count)
     kept, keep = _make_buffer(kind)
+
+    @helper
+    def starts(end):
+        one = first(end)
+        return (one, one, one, one, one, one)
 
     @helper
     def pass_over(args, at, place, source, span, more, end, plain, buffer):
         table, splits, piece, panel = source
         begin, until, line, k = span
-        sums = zeros() if begin == 0 else kept(buffer)
+        sums = starts(end) if begin == 0 else kept(buffer)
         for number in range(begin, until):
             start = number * line
             length = min(line, k - start)
@@ -135,28 +143,27 @@ def _make_one_tile(kind: Sums, ending: Ending):
 
     ``ways`` is (pieces are short, bytes to the rows that come next or 0).
     """
-    six, six_long = (
-        _make_pass(kind, ending, ROWS),
-        _make_pass(kind, ending, ROWS, "panel"),
+    most = kind.rows
+    most_short, most_long, most_first = (
+        _make_pass(kind, ending, most, fetch) for fetch in ("", "panel", "rows")
     )
-    six_first = _make_pass(kind, ending, ROWS, "rows")
-    five, few = (
-        _make_pass(kind, ending, 5, "panel"),
+    less, few = (
+        _make_pass(kind, ending, most - 1, "panel"),
         _make_pass(kind, ending, FEWEST),
     )
 
     @helper
     def one_tile(args, at, rows, ways, place, source, span, more, end, direct, buffer):
         short, ahead = ways
-        if short and rows == ROWS:
-            six(args, at, place, source, span, more, end, direct, buffer)
-        elif rows == ROWS and ahead != 0:
+        if short and rows == most:
+            most_short(args, at, place, source, span, more, end, direct, buffer)
+        elif rows == most and ahead != 0:
             more = (ahead, 0)
-            six_first(args, at, place, source, span, more, end, direct, buffer)
-        elif rows == ROWS:
-            six_long(args, at, place, source, span, more, end, direct, buffer)
-        elif rows == 5:
-            five(args, at, place, source, span, more, end, direct, buffer)
+            most_first(args, at, place, source, span, more, end, direct, buffer)
+        elif rows == most:
+            most_long(args, at, place, source, span, more, end, direct, buffer)
+        elif rows == most - 1:
+            less(args, at, place, source, span, more, end, direct, buffer)
         else:
             few(args, at, place, source, span, more, end, direct, buffer)
 
@@ -213,13 +220,14 @@ def make_multiply(kind: Sums = REALS, ending: Ending = STORED):
     rows were not read by the task before.
     """
     all_tiles, is_plain = _make_all_tiles(kind, ending), ending.is_plain
+    most_rows = kind.rows
 
     @helper
     def multiply(args, at, scratch, row, rows, shape, first, last, group, fresh):
         k, line, most = shape
         lines, near = max(-(-k // line), 1), max(NEAR // line, 1)
         piece = line // most
-        cut, walk = evenly(rows), (lines, piece, ENTRY * lines * most)
+        cut, walk = evenly(rows, most_rows), (lines, piece, ENTRY * lines * most)
         plain = is_plain(args, at, row, rows)
         for p in range(first, last):
             panel, place = group[0] + 64 * k * p, (row, group[1] + p * LANES)

@@ -8,7 +8,18 @@ from __future__ import annotations
 import numpy as np
 
 from edgewise.kernels.native.abi import OK, f32, helper, i8, i32, u8
+from edgewise.kernels.native.memory import load_part, store_bytes_part
+from edgewise.kernels.native.requantize import ROUNDER
 from edgewise.kernels.native.scalar import nearest_f32
+from edgewise.kernels.native.vector import (
+    LANES,
+    at_least,
+    at_most,
+    bits,
+    splat,
+    splat_i32,
+    to_bytes,
+)
 from edgewise.kernels.native.walk import end_item, first_item, offset_2, row_span
 
 FAR = np.float32(1e6)  # beyond any result, and exact in int32
@@ -23,8 +34,26 @@ def steps(x, scale):
     return np.int32(v) if v == v else np.int32(0)
 
 
+def _make_line(low, high):
+    """``line(x, y, count, scale, zero)``: neighbours that share scale and zero."""
+
+    @helper
+    def line(x, y, count, scale, zero):
+        by, whole = splat(scale), splat_i32(np.int32(zero))
+        least, most = splat(np.float32(low - zero)), splat(np.float32(high - zero))
+        for i in range(0, count, LANES):
+            lanes = min(count - i, LANES)
+            v = at_most(at_least(load_part(x + 4 * i, lanes) / by, least), most)
+            # So large a number rounds to whole ones; NaN's low byte is 0.
+            number = bits(v + splat(ROUNDER)) + whole
+            store_bytes_part(y + i, to_bytes(number), lanes)
+
+    return line
+
+
 def quantize(pointer, low, high):
     """A kernel that writes integers from ``low`` to ``high``."""
+    line = _make_line(low, high)
 
     def kernel(args, begin, end, worker):
         inner, step_x, step = args[8], args[10], args[11]
@@ -34,7 +63,10 @@ def quantize(pointer, low, high):
             x = f32(args[0] + 4 * (at_x + start * step_x))
             scale, zero = f32(args[1] + 4 * at), pointer(args[2] + at)
             y = pointer(args[3] + row * inner + start)
-            if step == 0:
+            if step == 0 and step_x == 1:
+                to = args[3] + row * inner + start
+                line(args[0] + 4 * (at_x + start), to, count, scale[0], zero[0])
+            elif step == 0:
                 s, z = scale[0], np.int32(zero[0])
                 for j in range(count):
                     q = np.int32(steps(x[j], s) + z)

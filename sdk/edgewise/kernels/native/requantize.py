@@ -9,6 +9,7 @@ sums of each column (0 where nothing is).  A residual is made of what the output
 from __future__ import annotations
 
 import numpy as np
+from numba.extending import intrinsic
 
 from edgewise.kernels.native.abi import as_f32, helper
 from edgewise.kernels.native.epilogue import (
@@ -37,6 +38,7 @@ from edgewise.kernels.native.vector import (
     fma,
     from_i8,
     from_u8,
+    i8x16,
     splat,
     splat_i32,
     to_bytes,
@@ -51,10 +53,10 @@ ROUNDER = np.float32(1.5 * 2**23)
 def ending(args, at, column, lanes):
     """Of ``lanes`` columns from ``column`` on.
 
-    What is added to the sums, scale, shift, lower and upper bound; then for bytes the
+    What sums begin with, scale, shift, lower and upper bound; then for bytes the
     inverse of their scale, the bounds in steps of it, the zero point; the scale of the
-    residual.  Where the activation is a range all is in steps already, and the inverse
-    is 1.
+    residual; the zero point in bytes.  Where the activation is a range all is in steps
+    already, and the inverse is 1.
     """
     scale, shift = factors(args, at, column, lanes)
     low, high = bounds(args, at)
@@ -69,7 +71,24 @@ def ending(args, at, column, lanes):
     if args[at + 7] <= CLIP and args[at + 12] != REAL:
         scale, shift, added = scale * inverse, shift * inverse, added * inverse
         inverse = splat(1.0)
-    return centre, scale, shift, low, high, inverse, bottom, top, whole, added
+    bytes_ = to_bytes(whole)
+    return centre, scale, shift, low, high, inverse, bottom, top, whole, added, bytes_
+
+
+@helper
+def start(end):
+    """What sums begin with."""
+    return end[0]
+
+
+@intrinsic
+def _moved(typing, x, zero):
+    """Sums of bytes, which wrap around."""
+
+    def generate(context, builder, _, args):
+        return builder.add(*args)
+
+    return i8x16(i8x16, i8x16), generate
 
 
 @helper
@@ -87,7 +106,7 @@ def _as_bytes(value, end):
     The low byte of its bits is 0, as is that of NaN's.
     """
     steps = at_most(at_least(value, end[6]), end[7])
-    return to_bytes(bits(steps + splat(ROUNDER)) + end[8])
+    return _moved(to_bytes(bits(steps + splat(ROUNDER))), end[10])
 
 
 @helper
@@ -99,38 +118,45 @@ def _residual(args, at, bytes_, scale):
 
 
 def _make_rows(rows: int):
-    """Store so many whole rows one below the other."""
+    """Store so many whole rows one below the other, without or with a residual."""
     if rows == 0:
 
         @helper
         def nothing(args, at, y, x, sums, end):
             return
 
-        return nothing
-    before = _make_rows(rows - 1)
+        return nothing, nothing
+    plain_before, plus_before = _make_rows(rows - 1)
     row = rows - 1
 
     @helper
-    def store_some(args, at, y, x, sums, end):
-        before(args, at, y, x, sums, end)
-        total = fma(to_f32(sums[row] + end[0]), end[1], end[2])
+    def plain(args, at, y, x, sums, end):
+        plain_before(args, at, y, x, sums, end)
+        total = fma(to_f32(sums[row]), end[1], end[2])
+        store_bytes(y + row * args[at + 1], _as_bytes(total, end))
+
+    @helper
+    def plus(args, at, y, x, sums, end):
+        plus_before(args, at, y, x, sums, end)
         step = row * args[at + 1]
-        if x != 0:
-            total = total + _residual(args, at, load_bytes(x + step), end[9])
+        total = fma(to_f32(sums[row]), end[1], end[2])
+        total = total + _residual(args, at, load_bytes(x + step), end[9])
         store_bytes(y + step, _as_bytes(total, end))
 
-    return store_some
+    return plain, plus
 
 
 def make_store_rows(rows: int):
     """``store_rows(args, at, row, column, sums, end)``: whole rows that are plain."""
-    store_some = _make_rows(rows)
+    plain, plus = _make_rows(rows)
 
     @helper
     def store_rows(args, at, row, column, sums, end):
-        start = row * args[at + 1] + column
-        x = args[at + 5] + start if args[at + 5] != 0 else 0
-        store_some(args, at, args[at] + start, x, sums, end)
+        first = row * args[at + 1] + column
+        if args[at + 5] == 0:
+            plain(args, at, args[at] + first, 0, sums, end)
+        else:
+            plus(args, at, args[at] + first, args[at + 5] + first, sums, end)
 
     return store_rows
 
@@ -165,7 +191,7 @@ def make_store_buffer(read):
 
 @helper
 def _whole(buffer, centre):
-    return to_f32(load_i32(buffer) + centre)
+    return to_f32(load_i32(buffer))
 
 
 @helper
@@ -174,4 +200,6 @@ def _real(buffer, centre):
 
 
 store_reals = make_store_buffer(_real)
-REQUANTIZED = Ending(ending, is_plain, make_store_rows, make_store_buffer(_whole))
+REQUANTIZED = Ending(
+    ending, start, is_plain, make_store_rows, make_store_buffer(_whole)
+)

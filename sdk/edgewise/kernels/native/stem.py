@@ -2,10 +2,13 @@
 
 With one or three channels a row of taps is a handful of numbers, and a product that
 goes from row of taps to row of taps spends its time on addresses.  Words as of
-``conv_f32``; the rows lie where that has its zeros, ``SPLITS`` elements apart.
+``conv_f32``; the rows lie where that has its zeros, ``SPLITS`` elements apart.  Bytes
+are gathered as words of four.
 """
 
 from __future__ import annotations
+
+import numpy as np
 
 from edgewise.kernels.native.abi import OK, helper, i64
 from edgewise.kernels.native.conv import (
@@ -17,6 +20,7 @@ from edgewise.kernels.native.conv import (
     KERNEL_X,
     KERNEL_Y,
     LEFT,
+    OUTSIDE,
     PIXELS,
     SCRATCH,
     SCRATCH_BYTES,
@@ -30,7 +34,7 @@ from edgewise.kernels.native.conv import (
     X,
     place_of,
 )
-from edgewise.kernels.native.memory import load_part, store
+from edgewise.kernels.native.memory import load_part_i32, store_i32
 from edgewise.kernels.native.product import (
     ENTRY,
     HEADS,
@@ -40,21 +44,22 @@ from edgewise.kernels.native.product import (
     evenly,
     multiply,
 )
-from edgewise.kernels.native.vector import splat
+from edgewise.kernels.native.vector import splat_i32
 
 
 @helper
-def _zeros(target, count):
-    """Zeros, and more behind them: what follows is written later."""
+def _nothing(args, target, count):
+    """What lies outside, and more behind it: what follows is written later."""
     for i in range(0, count, LANES):
-        store(target + 4 * i, splat(0.0))
+        store_i32(target + 4 * i, splat_i32(np.int32(args[OUTSIDE])))
 
 
 @helper
 def _copy(source, target, count):
     """Numbers, and some beyond them: what follows is written later."""
     for i in range(0, count, LANES):
-        store(target + 4 * i, load_part(source + 4 * i, min(count - i, LANES)))
+        words = load_part_i32(source + 4 * i, min(count - i, LANES))
+        store_i32(target + 4 * i, words)
 
 
 @helper
@@ -69,24 +74,25 @@ def _gather(args, target, pixel):
     for r in range(args[KERNEL_Y]):
         v = top + r * args[DILATION_Y]
         if v < 0 or v >= height:
-            _zeros(target, line)
+            _nothing(args, target, line)
         else:
             start = ((image * height + v) * width + left + first) * channels
-            _zeros(target, first * channels)
+            _nothing(args, target, first * channels)
             here = target + 4 * first * channels
             _copy(args[X] + 4 * start, here, (end - first) * channels)
-            _zeros(target + 4 * end * channels, (args[KERNEL_X] - end) * channels)
+            rest = (args[KERNEL_X] - end) * channels
+            _nothing(args, target + 4 * end * channels, rest)
         target += 4 * line
 
 
 @helper
-def _fill(args, scratch, pixel, rows):
+def _fill(args, scratch, pixel, rows, most):
     """Rows of a block of pixels, and the table of where they lie."""
     base, pitch = scratch + args[ZEROS], 4 * args[SPLITS]
     for i in range(rows):
         _gather(args, base + pitch * i, pixel + i)
     heads = i64(scratch + HEADS)
-    tiles, whole, longer = evenly(rows)
+    tiles, whole, longer = evenly(rows, most)
     start = 0
     for tile in range(tiles):
         heads[tile] = 1
@@ -96,26 +102,30 @@ def _fill(args, scratch, pixel, rows):
         start += whole + 1 if tile < longer else whole
 
 
-def stem_f32(args, begin, end, worker):
+def make_stem(multiply, most):
     """A task is a block of pixels times some panels."""
-    k, outputs = args[KERNEL_Y] * args[KERNEL_X] * args[CHANNELS], args[2]
-    count = -(-outputs // LANES)
-    chunks = -(-count // args[CHUNK])
-    scratch = args[SCRATCH] + args[SCRATCH_BYTES] * worker
-    filled = -1
-    for task in range(begin, end):
-        part = task // chunks
-        row = part * args[BLOCK]
-        rows = min(args[BLOCK], args[PIXELS] - row)
-        fresh = filled != part
-        if fresh:
-            _fill(args, scratch, row, rows)
-            filled = part
-        first = task % chunks * args[CHUNK]
-        last = min(first + args[CHUNK], count)
-        place, shape = (args[WEIGHT], 0), (k, k, 1)
-        multiply(args, 0, scratch, row, rows, shape, first, last, place, fresh)
-    return OK
+
+    def stem(args, begin, end, worker):
+        k, outputs = args[KERNEL_Y] * args[KERNEL_X] * args[CHANNELS], args[2]
+        count = -(-outputs // LANES)
+        chunks = -(-count // args[CHUNK])
+        scratch = args[SCRATCH] + args[SCRATCH_BYTES] * worker
+        filled = -1
+        for task in range(begin, end):
+            part = task // chunks
+            row = part * args[BLOCK]
+            rows = min(args[BLOCK], args[PIXELS] - row)
+            fresh = filled != part
+            if fresh:
+                _fill(args, scratch, row, rows, most)
+                filled = part
+            first = task % chunks * args[CHUNK]
+            last = min(first + args[CHUNK], count)
+            place, shape = (args[WEIGHT], 0), (k, k, 1)
+            multiply(args, 0, scratch, row, rows, shape, first, last, place, fresh)
+        return OK
+
+    return stem
 
 
-EXPORTS = {"stem_f32": stem_f32}
+EXPORTS = {"stem_f32": make_stem(multiply, ROWS)}

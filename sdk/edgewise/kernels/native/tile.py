@@ -34,7 +34,10 @@ class Sums(NamedTuple):
         element: What one number of a row, broadcast to all lanes, is.
         of: The vector type of such numbers and of a panel's.
         align: Bytes to which rows are aligned.
-        join: ``join(context, builder, left, right, sums)`` adds the products.
+        join: ``join(context, builder, left, right, sums)`` adds the products of
+            two lists.
+        rows: Of the largest tile whose sums stay in registers.
+        at_once: How many products of a sum are joined at once, where there are so many.
     """
 
     vector: Vector
@@ -42,9 +45,15 @@ class Sums(NamedTuple):
     of: Vector
     align: int
     join: Callable[..., ir.Value]
+    rows: int = 6
+    at_once: int = 1
 
 
-REALS = Sums(f32x16, F32, f32x16, 4, fused_multiply_add)
+def _add_real(context, builder, left, right, total):
+    return fused_multiply_add(context, builder, *left, *right, total)
+
+
+REALS = Sums(f32x16, F32, f32x16, 4, _add_real)
 
 
 def make_tile(rows: int, panels: int, kind: Sums = REALS):
@@ -193,10 +202,13 @@ def _loop(context, builder, kind, span, a, b, sums, unroll, ask=None):
     builder.cbranch(builder.icmp_signed("<", index, span[1]), body, done)
     builder.position_at_end(body)
     current = list(phis)
+    at_once = min(kind.at_once, unroll)
     for step in range(unroll):
         if ask:
             ask(builder, index, step)
-        current = _step(context, builder, kind, (index, step), a, b, current)
+        if step % at_once == 0:
+            steps = range(step, step + at_once)
+            current = _step(context, builder, kind, (index, steps), a, b, current)
     index.add_incoming(builder.add(index, _word(unroll)), body)
     for phi, value in zip(phis, current, strict=True):
         phi.add_incoming(value, body)
@@ -206,22 +218,29 @@ def _loop(context, builder, kind, span, a, b, sums, unroll, ask=None):
 
 
 def _step(context, builder, kind, place, a, b, sums):
-    """One product for every sum; ``place``: an index, and how far behind it."""
-    index, step = place
+    """Products for every sum; ``place``: an index, and how far behind it each is."""
+    index, steps = place
     a_offset = builder.mul(index, _word(4))
     b_offset = builder.mul(index, _word(PANEL_STEP))
-    right = [
-        load_at(builder, builder.add(base, b_offset), kind.of.llvm, PANEL_STEP * step)
-        for base in b
-    ]
+
+    def column(base):
+        at = builder.add(base, b_offset)
+        return [load_at(builder, at, kind.of.llvm, PANEL_STEP * step) for step in steps]
+
+    def row(base):
+        at = builder.add(base, a_offset)
+        numbers = [
+            load_at(builder, at, kind.element, 4 * step, kind.align) for step in steps
+        ]
+        return [splat_lanes(builder, number, kind.of) for number in numbers]
+
+    rights = [column(base) for base in b]
     result = []
-    for row, base in enumerate(a):
-        address = builder.add(base, a_offset)
-        scalar = load_at(builder, address, kind.element, 4 * step, kind.align)
-        left = splat_lanes(builder, scalar, kind.of)
-        for panel, column in enumerate(right):
-            total = sums[row * len(b) + panel]
-            result.append(kind.join(context, builder, left, column, total))
+    for number, base in enumerate(a):
+        left = row(base)
+        for panel, right in enumerate(rights):
+            total = sums[number * len(b) + panel]
+            result.append(kind.join(context, builder, left, right, total))
     return result
 
 
