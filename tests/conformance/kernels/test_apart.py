@@ -11,12 +11,15 @@ from edgewise.ir.op import Array, Op
 from edgewise.kernels.catalog.base import OUT
 from edgewise.ops import (
     Add,
+    ByteConv,
+    ByteLinear,
     Concat,
     Conv,
     DepthwiseConv,
     Expand,
     Linear,
     PackPanels,
+    PackQuads,
     PackTaps,
     Slice,
     Transpose,
@@ -63,6 +66,25 @@ def test_convolutions_write_apart(kernels: Any, channels: int) -> None:
     taps, depthwise = f32(channels, 1, 3, 3), DepthwiseConv((3, 3))
     x = f32(2, 4, 13, channels)
     agree(kernels, depthwise, x, PackTaps().reference(taps), slots=(OUT,))
+
+
+def some_bytes(*shape: int, dtype: type = np.uint8, low: int = 0) -> Array:
+    found: Array = np.random.default_rng(0).integers(low, low + 64, shape).astype(dtype)
+    return found
+
+
+@pytest.mark.parametrize("bits", [6, 8])
+def test_products_of_bytes(kernels: Any, bits: int) -> None:
+    small = some_bytes(20, 33, dtype=np.int8, low=-32) // 2
+    w, scale = PackQuads((0, 1)).reference(small), f32(33)
+    kind = {"x_zero": 3, "y_type": "u8", "y_scale": 8.0, "weight_bits": bits}
+    for rows in (1, 7, 97):
+        op = ByteLinear(33, **kind)
+        agree(kernels, op, some_bytes(rows, 20), w, scale, slots=(OUT,))
+    taps = some_bytes(17, 8, 3, 3, dtype=np.int8, low=-32) // 2
+    w = PackQuads(CHANNELS_LAST).reference(taps)
+    conv = ByteConv(17, kernel=(3, 3), pads=(1, 1, 1, 1), **kind)
+    agree(kernels, conv, some_bytes(2, 4, 13, 8), w, f32(17), slots=(OUT,))
 
 
 def test_a_residual_keeps_rows_together(kernels: Any) -> None:

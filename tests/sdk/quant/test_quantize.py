@@ -131,3 +131,13 @@ def test_little_data_is_said(model: ew.Model) -> None:
 def test_what_cannot_be_meant_is_refused(wrong: dict[str, object]) -> None:
     with pytest.raises(ew.ConfigError):
         ew.QuantizeConfig(**wrong)  # type: ignore[arg-type]
+
+
+def test_images_are_filled_up_before_their_channels_move(
+    model: ew.Model, calibration: list[dict[str, np.ndarray]]
+) -> None:
+    """Whole planes, not pixel by pixel."""
+    small = ew.quantize(model, calibration)
+    ops = [node.op.name for node in small.module.functions["infer"].nodes()]
+    assert ops.index("pad") < ops.index("transpose")
+    assert ops.count("pad") == 1
