@@ -227,7 +227,8 @@ class ByteConv(_ByteProduct, name="byte_conv"):
         pads = {"kernel": (3, 3), "pads": (1, 1, 1, 1)}
         yield conv_sample(ByteConv(34, 9, groups=2, **pads), (1, 6, 7, 16))
         yield conv_sample(ByteConv(5, -9, **pads), (1, 6, 7, 8), "int8")
-        for bits, size in ((7, (2, 9, 7, 8)), (6, (2, 9, 17, 8)), (6, (1, 5, 6, 12))):
+        sizes = ((2, 9, 17, 8), (1, 5, 6, 12), (2, 9, 17, 16))
+        for bits, size in ((7, (2, 9, 7, 8)), *((6, size) for size in sizes)):
             yield conv_sample(ByteConv(20, 9, weight_bits=bits, **pads), size)
         for kernel, pads_, size in (
             ((7, 7), (3, 3, 3, 3), (1, 15, 18, 4)),
