@@ -43,10 +43,10 @@ class _ByteProduct(Op):
         channels: Of the output.
         x_zero: What stands for zero in x, and lies in its pads.
         y_type: Type of the output: ``u8``, ``i8`` or ``f32``.
-        weight_bits: 8; 7 where all weights are known to lie from -64 to 63; 6 where of
-            two quads in line, the first with an even number, the numbers 0 and 1 of
-            both are known to add up to at most 128 on either side of 0, and so the
-            numbers 2 and 3: as all from -32 to 31 do.
+        weight_bits: 8; 7 where two products side by side are known to fit 16 bits, as
+            those of weights from -64 to 63 do; 6 where four do, of two quads in line,
+            the first with an even number: the numbers 0 and 1 of both add up to at most
+            128 on either side of 0, and so do the numbers 2 and 3.
     """
 
     in_place = (4,)
