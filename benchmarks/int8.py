@@ -63,7 +63,7 @@ class Row(NamedTuple):
         return self.times["float"] / self.times["int8"]
 
 
-class _Reader(CalibrationDataReader):
+class _Reader(CalibrationDataReader):  # type: ignore[misc]  # untyped there
     def __init__(self, feed: Feed) -> None:
         self._feeds: Iterator[Feed] = iter([feed] * BATCHES)
 

@@ -77,7 +77,12 @@ def some_bytes(*shape: int, dtype: type = np.uint8, low: int = 0) -> Array:
 def test_products_of_bytes(kernels: Any, bits: int) -> None:
     small = some_bytes(20, 33, dtype=np.int8, low=-32) // 2
     w, scale = PackQuads((0, 1)).reference(small), f32(33)
-    kind = {"x_zero": 3, "y_type": "u8", "y_scale": 8.0, "weight_bits": bits}
+    kind: dict[str, Any] = {
+        "x_zero": 3,
+        "y_type": "u8",
+        "y_scale": 8.0,
+        "weight_bits": bits,
+    }
     for rows in (1, 7, 97):
         op = ByteLinear(33, **kind)
         agree(kernels, op, some_bytes(rows, 20), w, scale, slots=(OUT,))
