@@ -37,18 +37,21 @@ from edgewise.ops import (
     Neg,
     ReduceMax,
     ReduceMin,
+    ReduceSum,
+    Reshape,
     Round,
     StraightThrough,
     Sub,
     Where,
 )
-from edgewise.ops.pack import PackPanels
+from edgewise.ops.pack import PANEL, QUAD, PackPanels
+from edgewise.ops.pad import Pad
 from edgewise.quant.config import QuantizeConfig
 from edgewise.quant.grid import LEVELS
 from edgewise.quant.observe import RATE
 from edgewise.quant.quantize import chosen_sites, quantize_within
 from edgewise.quant.sites import RESIDUAL, Sites, is_move, is_sum, moved_by
-from edgewise.quant.weights import EIGHT, SEVEN
+from edgewise.quant.weights import MOST, PAIRED_MOST
 from edgewise.types import DType, TensorType
 from edgewise_trainer.names import INFER
 from edgewise_trainer.terms import scalar
@@ -223,16 +226,37 @@ class _Faking:
     def _weight(self, weight: Value | None) -> Value | None:
         """A weight as whole numbers times the scale of its output channel."""
         assert weight is not None and isinstance(weight.op, Variable)  # noqa: S101, PT018 - as sites have it
-        packing = self._infos[weight.op.key].packing
-        axes = tuple(range(weight.type.rank))
-        if self._config.per_channel:
-            axes = (1,) if isinstance(packing, PackPanels) else (0,)
-        limit = SEVEN if self._config.reduce_range else EIGHT
-        most = ReduceMax(axes, keepdims=True)(Abs()(StraightThrough()(weight)))
-        step = Mul()(most, scalar(1 / limit, most))
+        info, still = self._infos[weight.op.key], StraightThrough()(weight)
+        panels, steps = isinstance(info.packing, PackPanels), MOST
+        if self._config.reduce_range and isinstance(info.packing, PackPanels):
+            most, steps = _pair_sums(still, info, info.packing), PAIRED_MOST
+        else:
+            most = ReduceMax((1 if panels else 0,), keepdims=True)(Abs()(still))
+        if not self._config.per_channel:
+            most = ReduceMax(tuple(range(weight.type.rank)), keepdims=True)(most)
+        step = Mul()(most, scalar(1 / steps, most))
         step = Maximum()(step, scalar(_LEAST, step))
         rounded = Mul()(Round()(Div()(weight, step)), step)
         return StraightThrough()(rounded, weight)
+
+
+def _pair_sums(w: Value, info: VariableInfo, packing: PackPanels) -> Value:
+    """As those of ``quant.weights``: of panels ``[P, K, 16]``, as ``[P, 1, 16]``."""
+    inner, (count, reduced, _) = info.logical.dims[packing.axes[-2]], info.type.dims
+    taps, filled = reduced // inner, -(-inner // QUAD) * QUAD
+    lines = Reshape((count, taps, inner, PANEL))(w)
+    lines = Pad((0, 0, 0, 0, 0, 0, filled - inner, 0))(lines)
+    numbers = Reshape((count, taps * filled, PANEL))(lines)
+    pairs = -(-taps * filled // (2 * QUAD))
+    numbers = Pad((0, 0, 0, 0, pairs * 2 * QUAD - taps * filled, 0))(numbers)
+    split = Reshape((count, pairs, 2, 2, 2, PANEL))(numbers)
+    nothing = scalar(0.0, split)
+    sides = [
+        ReduceSum((2, 4), keepdims=False)(Maximum()(side, nothing))
+        for side in (split, Neg()(split))
+    ]
+    most = ReduceMax((1, 2), keepdims=False)(Maximum()(*sides))
+    return Reshape((count, 1, PANEL))(most)
 
 
 def _on_grid(x: Value, ends: _Ends, *, symmetric: bool) -> Value:
