@@ -400,3 +400,12 @@ def test_what_a_full_disk_refused_is_written_later(tmp_path: Path) -> None:
     assert len(again) == len(memory) == 132
     np.testing.assert_array_equal(again.everything()[1], memory.everything()[1])
     again.close()
+
+
+def test_of_two_that_begin_a_store_the_second_is_told(tmp_path: Path) -> None:
+    first, second = (ReplayMemory(9_000, "balanced", tmp_path / "s") for _ in "ab")
+    first.add({"x": X}, Y)
+    with pytest.raises(ew.CheckpointError, match="another learner"):
+        second.add({"x": X}, Y)
+    first.close()
+    second.close()

@@ -141,7 +141,9 @@ class Store:
     def create(self, codec: str) -> None:
         """Begin to hold examples that ``codec`` describes."""
         with self._told(), self._whole():
-            self._file.execute("INSERT INTO memory VALUES(1, 0, ?, '{}')", (codec,))
+            begun = "INSERT OR IGNORE INTO memory VALUES(1, 0, ?, '{}')"
+            if self._file.execute(begun, (codec,)).rowcount != 1:
+                raise self._taken()
 
     def write(self, blocks: Mapping[int, bytes], seen: Mapping[int, int]) -> None:
         """Store some blocks and what was seen so far, in one transaction.
@@ -156,16 +158,18 @@ class Store:
                 (text, self._turn),
             )
             if done.rowcount != 1:
-                raise CheckpointError(
-                    f"{self._path}: another learner wrote to this store; give each "
-                    "one its own"
-                )
+                raise self._taken()
             self._file.executemany(
                 "INSERT INTO block VALUES(?, ?) "
                 "ON CONFLICT(id) DO UPDATE SET records = excluded.records",
                 blocks.items(),
             )
         self._turn += 1
+
+    def _taken(self) -> CheckpointError:
+        return CheckpointError(
+            f"{self._path}: another learner wrote to this store; give each one its own"
+        )
 
     def close(self) -> None:
         """Let the file go."""
