@@ -22,6 +22,7 @@ COMMANDS = (
     "profile",
     "compare",
     "quantize",
+    "compress",
     "doctor",
     "personalize",
     "train",

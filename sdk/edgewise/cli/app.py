@@ -10,6 +10,7 @@ import typer
 
 from edgewise.cli.bench import bench
 from edgewise.cli.compare import compare
+from edgewise.cli.compress import compress
 from edgewise.cli.convert import convert
 from edgewise.cli.demo import demo
 from edgewise.cli.doctor import doctor
@@ -30,6 +31,7 @@ COMMANDS: dict[str, Callable[..., None]] = {
     "profile": profile,
     "compare": compare,
     "quantize": quantize,
+    "compress": compress,
     "doctor": doctor,
 }
 

@@ -67,6 +67,9 @@ def train(
     schedule: Annotated[str, typer.Option(help=", ".join(SCHEDULES))] = "constant",
     trainable: Trained = None,
     memory_budget: Budget = None,
+    int8: Annotated[
+        bool, typer.Option("--int8", help="Train for int8, and write that model.")
+    ] = False,
     checkpoint: Checkpoint = None,
     resume: Resume = False,
     with_step: Annotated[
@@ -80,6 +83,7 @@ def train(
 
     Example: edgewise train model.ew data.npz -o trained.ew --epochs 5 --lr 1e-3
     """
+    from edgewise.quant.config import QuantizeConfig
     from edgewise_trainer import Trainer
     from edgewise_trainer.cli.examples import load_examples
 
@@ -100,6 +104,7 @@ def train(
             chosen(trainable),
             batch_size=batch_size,
             memory_budget=memory_budget,
+            quantize=QuantizeConfig() if int8 else None,
             threads=threads,
             seed=seed,
         )
