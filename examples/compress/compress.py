@@ -52,14 +52,16 @@ def data() -> Data:
     return Data(images[learn], labels[learn], held, held_labels)
 
 
-def trained(model: ew.Model, epochs: int, given: Data, **options: object) -> ew.Model:
-    """The model after some passes, with the original as its teacher if there is one."""
-    trainer = Trainer(
-        model,
-        options.pop("loss", "cross_entropy"),
-        optimizers.AdamW(2e-3),
-        **options,  # type: ignore[arg-type]  # as below
-    )
+def trained(
+    model: ew.Model,
+    epochs: int,
+    given: Data,
+    loss: losses.Loss | None = None,
+    quantize: ew.QuantizeConfig | None = None,
+) -> ew.Model:
+    """The model after some passes over the examples."""
+    descent = optimizers.AdamW(2e-3)
+    trainer = Trainer(model, loss, descent, quantize=quantize)
     trainer.fit((given.images, given.labels), epochs=epochs, batch_size=32)
     return trainer.export()
 
@@ -89,7 +91,7 @@ def main() -> None:
         show("as it is", model, given, folder)
         show("half the channels", half, given, folder)
         show("  trained", trained(half, 8, given), given, folder)
-        show("  taught", trained(half, 8, given, loss=taught), given, folder)
+        show("  taught", trained(half, 8, given, taught), given, folder)
         zeros = compress.prune(model, 0.8)
         show("a fifth of the weights", zeros, given, folder)
         show("  trained", trained(zeros, 4, given), given, folder)
