@@ -30,11 +30,10 @@ REFUSED = {
     *("max_pool_grad", "average_pool_grad", "batch_statistics"),
     *("batch_norm_train", "batch_norm_train_grad", "sgd_update", "adam_update"),
     *("gru_grad", "lstm_grad", "rnn_grad", "resize_grad", "cumprod_grad", "det_grad"),
-    *(
-        "bottleneck",
-        "after",
-        "straight_through",
-    ),  # which plans and steps of training alone have
+    # Plans and steps of training alone have them.
+    *("bottleneck", "after", "straight_through"),
+    # Models have them over weights, which are written widened.
+    *("pack_narrow", "pack_halves", "widen_panels", "narrow_linear", "narrow_conv"),
     *("cumprod", "bit_cast", "permute", "trees", "look_up", "one_of", "count_ngrams"),
     *("random_uniform", "random_normal"),
     "pack_quads",

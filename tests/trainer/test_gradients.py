@@ -45,6 +45,8 @@ WITHOUT = {
         conv_weight_grad depthwise_input_grad depthwise_weight_grad max_pool_grad
         average_pool_grad batch_norm_train_grad gru_grad lstm_grad rnn_grad resize_grad
         cumprod_grad det_grad sgd_update adam_update bottleneck after""",
+    "their weights are not trained: others are, with these widened": """
+        pack_narrow pack_halves widen_panels narrow_linear narrow_conv""",
     "their bodies would have to be run backwards": "if loop scan",
     "they give objects, not tensors": """
         sequence_construct sequence_empty sequence_insert sequence_erase sequence_at

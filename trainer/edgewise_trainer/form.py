@@ -52,6 +52,7 @@ from edgewise.ops import (
     Sub,
     Tanh,
 )
+from edgewise.passes.widen import apart
 from edgewise_trainer.autodiff.epilogue import TOLD_BY_RESULT
 from edgewise_trainer.names import INFER, PREPARE
 from edgewise_trainer.terms import scalar
@@ -103,7 +104,7 @@ def trainable_form(
         scales: Those among them that make a batch norm use the statistics of the batch
             if they are its scale; ``None``: all.
     """
-    graph = _inlined(module, trained)
+    graph = apart(_inlined(module, trained))
     forming = _Forming(trained, trained if scales is None else scales)
     graph = graph.rebuild(forming.visit)
     return Form(graph, forming.statistics, forming.absorbed)

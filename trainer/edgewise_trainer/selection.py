@@ -25,6 +25,7 @@ from edgewise.ops import (
     Rnn,
     ScaleShift,
 )
+from edgewise.passes.widen import is_narrow
 from edgewise_trainer.form import statistics
 from edgewise_trainer.names import INFER, PREPARE
 from edgewise_trainer.task import Trainable
@@ -55,6 +56,7 @@ def selected(module: Module, trainable: Trainable) -> tuple[str, ...]:
     names = candidates(module)
     if not isinstance(trainable, str):
         want_kinds("trainable", trainable, str, WANT)
+        _refuse_narrow(module, trainable)
         chosen = _matching(names, trainable)
     elif trainable == "all":
         chosen = set(names)
@@ -82,15 +84,28 @@ def lora_rank(trainable: Trainable) -> int | None:
 
 
 def candidates(module: Module) -> list[str]:
-    """Parameters that can be trained: real ones, without running statistics."""
+    """Parameters that can be trained: real ones, without running statistics.
+
+    Those that are stored in few bits are not: steps would be lost in them.
+    """
     running = statistics(module)
     return [
         key
         for key, info in module.variables.items()
         if info.role is Role.PARAMETER
         and info.logical.dtype.is_float
+        and not is_narrow(info)
         and key not in running
     ]
+
+
+def _refuse_narrow(module: Module, patterns: Sequence[str]) -> None:
+    for key, info in module.variables.items():
+        if is_narrow(info) and key in patterns:
+            raise ConfigError(
+                f"trainable: {key!r} is stored in few bits ({info.type.dtype.numpy}); "
+                "train the model before its weights are quantised"
+            )
 
 
 def _matching(names: Sequence[str], patterns: Sequence[str]) -> set[str]:

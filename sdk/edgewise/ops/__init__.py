@@ -54,6 +54,8 @@ _FAMILIES = {
     "resize_grad": "resize_grad",
     "rest_grad": "cumprod_grad det_grad",
     "pack": "pack_panels pack_quads pack_taps",
+    "pack_narrow": "pack_narrow pack_halves widen_panels",
+    "narrow": "narrow_linear narrow_conv",
     "byte_products": "byte_linear byte_conv byte_depthwise_conv",
     "quantize": "quantize dequantize",
     "bits": "bit_cast",

@@ -137,6 +137,10 @@ from edgewise.ops.matmul import (
     Linear,
     MatMul,
 )
+from edgewise.ops.narrow import (
+    NarrowConv,
+    NarrowLinear,
+)
 from edgewise.ops.ngrams import (
     CountNgrams,
 )
@@ -167,6 +171,11 @@ from edgewise.ops.pack import (
     PackPanels,
     PackQuads,
     PackTaps,
+)
+from edgewise.ops.pack_narrow import (
+    PackHalves,
+    PackNarrow,
+    WidenPanels,
 )
 from edgewise.ops.pad import (
     Pad,
@@ -398,6 +407,8 @@ __all__ = [
     "Mish",
     "Mod",
     "Mul",
+    "NarrowConv",
+    "NarrowLinear",
     "Neg",
     "NonMaxSuppression",
     "NonZero",
@@ -408,6 +419,8 @@ __all__ = [
     "OptionalGetElement",
     "OptionalHasElement",
     "Or",
+    "PackHalves",
+    "PackNarrow",
     "PackPanels",
     "PackQuads",
     "PackTaps",
@@ -482,5 +495,6 @@ __all__ = [
     "Triangle",
     "Unique",
     "Where",
+    "WidenPanels",
     "Xor",
 ]

@@ -10,6 +10,7 @@ from edgewise.errors import ConfigError
 
 WEIGHTS = ("int8", "int4", "float16", "float32")
 ACTIVATIONS = ("int8", "int16", "float16", "float32")
+GROUPS = (32, 64, 128)
 METHODS = ("minmax", "moving_average", "percentile", "entropy", "mse", "admm")
 SWITCHES = ("per_channel", "reduce_range", "equalize", "bias_correction")
 
@@ -36,6 +37,8 @@ class QuantizeConfig:
         max_drop: How much lower than the source model ``evaluate`` may score; layers
             that cost the most stay in float32 until it does. None: no guard.
         evaluate: Scores a model; more is better.
+        group: How many weights of an output share a scale where activations stay
+            float32 and weights are int8 or int4: 32, 64 or 128.
         keep: Patterns (as of fnmatch) of the names of weights that stay float32.
     """
 
@@ -49,6 +52,7 @@ class QuantizeConfig:
     bias_correction: bool = False
     max_drop: float | None = None
     evaluate: Callable[[Any], float] | None = None
+    group: int = 32
     keep: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
@@ -64,6 +68,9 @@ class QuantizeConfig:
         if isinstance(self.keep, str):  # every letter would be a pattern
             raise ConfigError(f"keep={self.keep!r}: want patterns in a tuple")
         self._check_guard()
+        self._together()
+        if self.group not in GROUPS:
+            raise ConfigError(f"group={self.group!r}: want 32, 64 or 128")
 
     def _check_guard(self) -> None:
         drop, evaluate = self.max_drop, self.evaluate
@@ -73,6 +80,26 @@ class QuantizeConfig:
             raise ConfigError(f"max_drop={drop!r}: want 0 or more")
         if evaluate is not None and not callable(evaluate):
             raise ConfigError(f"evaluate={evaluate!r}: want a function of a model")
+
+    def _together(self) -> None:
+        """Refuse pairs of types that no kernels are for."""
+        pair = f"weights={self.weights!r}, activations={self.activations!r}"
+        if self.activations in {"int16", "float16"}:
+            raise ConfigError(
+                f"{pair}: no kernels run over {self.activations} activations; "
+                "want activations int8 or float32"
+            )
+        if self.activations == "int8" and self.weights != "int8":
+            raise ConfigError(
+                f"{pair}: int8 activations want int8 weights; other weights want "
+                "float32 activations"
+            )
+        if self.activations == "float32" and (self.equalize or self.bias_correction):
+            raise ConfigError(
+                f"{pair}: equalize and bias_correction want int8 activations"
+            )
+        if self.activations == self.weights == "float32":
+            raise ConfigError(f"{pair}: want fewer bits in one of them")
 
 
 def _among(name: str, value: str, known: tuple[str, ...]) -> None:

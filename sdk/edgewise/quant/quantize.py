@@ -15,6 +15,7 @@ from edgewise.ir.graph import Graph, Node, Value, Variable
 from edgewise.ir.module import Module, VariableInfo
 from edgewise.ir.op import Array
 from edgewise.model import INFER, Model
+from edgewise.quant.alone import weights_alone
 from edgewise.quant.bias import lost_on_average
 from edgewise.quant.config import QuantizeConfig
 from edgewise.quant.equalize import equalized
@@ -54,6 +55,8 @@ def quantize(
             model can be quantised.
     """
     config = config or QuantizeConfig()
+    if config.activations == "float32":
+        return weights_alone(model, config)
     return Quantizer(model, calibration, config).result()
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from math import isfinite
 from typing import NamedTuple, Self
 
 from edgewise.errors import ModelFormatError
@@ -18,7 +19,8 @@ class LayerReport(NamedTuple):
         name: That of its weight.
         precision: Of its products: int8, or float32 where it was kept.
         sqnr: Signal to noise of its weights, in dB; infinite where nothing was lost.
-        low: The least number of its image.
+        low: The least number of its image; minus infinity where weights alone have few
+            bits, so that it does not matter.
         high: The largest.
         clipped: Share of the numbers of its image that lie outside its range.
         sensitivity: What it alone takes from the outputs, as noise over signal; None
@@ -86,12 +88,12 @@ class QuantizationReport(NamedTuple):
 
 def _cells(layer: LayerReport) -> tuple[str, ...]:
     """A line of the table."""
-    cost = layer.sensitivity
+    cost, seen = layer.sensitivity, isfinite(layer.low)
     return (
         layer.name,
         layer.precision,
         f"{layer.sqnr:7.1f}",
-        f"{layer.low:.4g} to {layer.high:.4g}",
+        f"{layer.low:.4g} to {layer.high:.4g}" if seen else "any",
         f"{layer.clipped:.2%}",
         "" if cost is None else f"{cost:.2e}",
     )

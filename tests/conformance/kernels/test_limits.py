@@ -199,8 +199,9 @@ def exact(kernel: Op, name: str, x: Array) -> Array:
 BY_REFERENCE = """
 after affine_grid bit_cast conv_integer count_ngrams cumprod deform_conv det dft
 fold_columns format_number grid_sample look_up matmul_integer max_pool_places
-max_roi_pool mel_weights non_max_suppression non_zero one_of pack_quads parse_number
-permute
+max_roi_pool mel_weights non_max_suppression non_zero one_of pack_halves pack_narrow
+pack_quads
+permute parse_number
 random_normal random_uniform resize_grad cumprod_grad det_grad
 read_dims regex_full_match requantize resize roi_align straight_through string_concat
 string_normalize string_split trees unique

@@ -28,7 +28,7 @@ SUM_OPS = {
     "log_softmax", "layer_norm", "rms_norm", "batch_norm", "batch_norm_fold",
     "scale_shift", "instance_norm", "group_norm", "lrn", "cumsum", "average_pool",
     "dequantize", "batch_statistics", "batch_norm_train", "attention",
-    "sgd_update", "adam_update", "bottleneck",
+    "sgd_update", "adam_update", "bottleneck", "narrow_linear", "narrow_conv",
 }  # fmt: skip
 # Differences of near numbers: errors relative to the input.
 CANCELS = {"gelu": 3e-7, "hard_sigmoid": 3e-7, "hard_swish": 3e-7}

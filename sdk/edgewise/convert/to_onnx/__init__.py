@@ -30,6 +30,7 @@ from edgewise.format.versions import EDGEWISE_VERSION
 from edgewise.ir.graph import Graph, Inputs, Node, Value, Variable, with_inputs
 from edgewise.ir.module import Module, Role
 from edgewise.model import Model, logical_array, stored_array
+from edgewise.passes.widen import widened
 
 __all__ = ["to_onnx"]
 
@@ -43,7 +44,7 @@ def to_onnx(model: Model) -> onnx.ModelProto:
     Raises:
         UnsupportedOpError: It has an op that ONNX lacks.
     """
-    module = model.module
+    module = widened(model.module)
     graph = _inlined(module)
     names = {value: value.node.label for value in graph.inputs}
     keys = [k for k, info in module.variables.items() if info.role in STORED]

@@ -149,6 +149,7 @@ class Kernel(NamedTuple):
 
 
 KERNELS: dict[str, list[Kernel]] = {}
+_complete: set[str] = set()  # modules of ops whose kernels are all there
 # Modules of the catalogue by the module of an op: imported when a plan first has one,
 # as all of them take ten milliseconds and most models need a third.
 HOMES = {
@@ -163,6 +164,8 @@ HOMES = {
     "conv": ("winograd", "conv", "depthwise"),
     "bottleneck": ("bottleneck",),
     "byte_products": ("byte_products",),
+    "narrow": ("winograd", "narrow"),
+    "pack_narrow": ("narrow",),
     "pack": ("pack",),
     "activation_grad": ("activation_grad",),
     "pool_grad": ("pool_grad",),
@@ -199,8 +202,11 @@ def kernel(op: str, *symbols: str, strided: range = range(0)) -> Callable[[Bind]
 
 def entries(op: type[Op]) -> Sequence[Kernel]:
     """What the catalogue has for an op, best first."""
-    if op.name not in KERNELS:
-        _import(HOMES.get(op.__module__.rpartition(".")[2], ()))
+    family = op.__module__.rpartition(".")[2]
+    if family not in _complete:
+        # Not where the op has any: modules of other families import some of this one.
+        _import(HOMES.get(family, ()))
+        _complete.add(family)
     return KERNELS.get(op.name, ())
 
 

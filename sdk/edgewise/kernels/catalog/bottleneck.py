@@ -17,7 +17,6 @@ from edgewise.kernels.catalog.base import (
     kernel,
 )
 from edgewise.kernels.catalog.calls import given, integers, only_f32
-from edgewise.kernels.catalog.conv import window_words
 from edgewise.kernels.catalog.epilogue import (
     BLOCK_ROWS,
     EPILOGUE_WORDS,
@@ -28,6 +27,7 @@ from edgewise.kernels.catalog.epilogue import (
     scratch_bytes,
 )
 from edgewise.kernels.catalog.matmul import lines
+from edgewise.kernels.catalog.windows import window_words
 from edgewise.ops.bottleneck import Bottleneck
 
 # Rows of the image that neighbouring tasks both expand: some one in so many, at most.

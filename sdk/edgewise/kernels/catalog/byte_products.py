@@ -30,7 +30,6 @@ from edgewise.kernels.catalog.calls import (
     real,
     word,
 )
-from edgewise.kernels.catalog.conv import is_product, splits_of, vectors, window_words
 from edgewise.kernels.catalog.depthwise import PIXELS, table_columns
 from edgewise.kernels.catalog.depthwise import cut as cut_rows
 from edgewise.kernels.catalog.epilogue import (
@@ -42,6 +41,12 @@ from edgewise.kernels.catalog.epilogue import (
 )
 from edgewise.kernels.catalog.matmul import ONE_MATRIX, ROWS_APART, product
 from edgewise.kernels.catalog.strides import pitch
+from edgewise.kernels.catalog.windows import (
+    is_product,
+    splits_of,
+    vectors,
+    window_words,
+)
 from edgewise.types import DType
 
 QUAD = 4

@@ -14,7 +14,6 @@ from edgewise.kernels.catalog.base import (
     kernel,
 )
 from edgewise.kernels.catalog.calls import given, integers, only_f32, read_steps
-from edgewise.kernels.catalog.conv import window_words
 from edgewise.kernels.catalog.epilogue import (
     LANES,
     MOST_TASKS,
@@ -22,6 +21,7 @@ from edgewise.kernels.catalog.epilogue import (
 )
 from edgewise.kernels.catalog.matmul import ROWS_APART
 from edgewise.kernels.catalog.strides import pitch
+from edgewise.kernels.catalog.windows import window_words
 
 PIXELS = 7  # of a strip, as in native/window.py
 # Multiply-adds of a task: some three microseconds, longer than products take.

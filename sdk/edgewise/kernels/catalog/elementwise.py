@@ -147,10 +147,12 @@ def bind_where(call: Call) -> Binding | None:
     return spread(call, f"where_{size}") if size in (1, 2, 4, 8) else None
 
 
-@kernel("cast", *(f"cast_{dtype.value}" for dtype in CAST))
+@kernel("cast", "cast_f16", *(f"cast_{dtype.value}" for dtype in CAST))
 def bind_cast(call: Call) -> Binding | None:
-    """Between the number types that kernels compute in."""
+    """Between the number types that kernels compute in, and from halves to float32."""
     source, target = given(call, 0).dtype, call.outputs[0].dtype
+    if (source, target) == (DType.F16, F32):
+        return flat(call, "cast_f16")
     if source not in CAST or target not in CAST:
         return None
     return flat(call, f"cast_{source.value}", CAST.index(target))

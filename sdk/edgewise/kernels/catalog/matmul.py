@@ -37,15 +37,20 @@ ROWS_APART = range(OUT, 1)  # of the output and of x
 @only_f32
 def linear(call: Call) -> Binding | None:
     """All axes of x but the last are rows."""
+    return by_rows(call, "product_f32")
+
+
+def by_rows(call: Call, symbol: str, more: int = 0) -> Binding | None:
+    """Vectors along the last axis of x, by the panels of input 1.
+
+    The last ``more`` bytes of a worker's scratch are for the function itself.
+    """
     x, columns = given(call, 0).dims, call.outputs[0].dims[-1]
-    epilogue = epilogue_words(call, columns)
-    if epilogue is None:
+    epilogue, step = epilogue_words(call, columns), pitch(x, read_steps(call, 0))
+    if epilogue is None or step is None:
         return None
-    step = pitch(x, read_steps(call, 0))
-    if step is None:
-        return None
-    shape = (math.prod(x[:-1]), x[-1], columns)
-    return product(shape, step, 1, In(1), (*epilogue, *ONE_MATRIX))
+    shape, tail = (math.prod(x[:-1]), x[-1], columns), (*epilogue, *ONE_MATRIX)
+    return product(shape, step, 1, In(1), tail, symbol, more=more)
 
 
 @kernel("matmul", "product_f32", "pack_panels_f32")
@@ -91,11 +96,12 @@ def product(
     tail: tuple[Word, ...],
     symbol: str = "product_f32",
     tile: int = ROWS,
+    more: int = 0,
 ) -> Binding:
     """Rows, ``step`` elements apart, of ``matrices`` matrices by panels.
 
     ``tail`` is epilogue and batch; elements are words of four bytes; ``tile``: rows of
-    the largest tile.
+    the largest tile; ``more`` bytes of scratch come behind those of the product.
     """
     rows, k, columns = shape
     if not rows * columns * matrices:
@@ -103,7 +109,7 @@ def product(
     count, (pieces, line) = -(-columns // LANES), lines(k)
     block, chunk = cut(rows * matrices, count, k, tile)
     block = min(block, -(-rows // tile) * tile)
-    scratch = scratch_bytes(block, pieces, tile=tile)
+    scratch = scratch_bytes(block, pieces, more, tile=tile)
     words = (In(0), step, panels, rows, k, line, chunk, block, Scratch(), scratch)
     tasks = matrices * blocks(rows, block) * blocks(count, chunk)
     return Binding((Launch(symbol, (*words, *tail), tasks),), (), scratch)

@@ -55,10 +55,15 @@ KERNELS = tuple(
 @only_f32
 def winograd(call: Call) -> Binding | None:
     """The weights are transformed before any run: they must be a variable."""
+    return where_it_pays(call, "f32")
+
+
+def where_it_pays(call: Call, weights: str, *more: Word) -> Binding | None:
+    """Minimal filtering; ``more`` is what weights of this kind are read by."""
     if 1 not in call.fixed or not _fits(call):
         return None
     size = choose(call)
-    return bind(call, size) if size else None
+    return bind(call, size, weights, *more) if size else None
 
 
 def _fits(call: Call) -> bool:
@@ -109,7 +114,7 @@ def cut(tiles: int, panels: int, macs: int) -> tuple[int, int, bool]:
     return block, -(-panels // chunks), True
 
 
-def bind(call: Call, size: int) -> Binding | None:
+def bind(call: Call, size: int, weights: str = "f32", *more: Word) -> Binding | None:
     """F(size x size, 3 x 3)."""
     epilogue = epilogue_words(call, call.outputs[0].dims[-1])
     step = pitch(given(call, 0).dims, read_steps(call, 0))
@@ -140,7 +145,8 @@ def bind(call: Call, size: int) -> Binding | None:
     launches = [Launch(f"winograd{size}_products_f32", words, tasks)]
     if before:
         launches.insert(0, Launch(f"winograd{size}_inputs_f32", words, tiles))
-    fill = Launch(f"winograd{size}_weights_f32", (In(1), Out(0), channels), panels)
-    weights = Preparation(1, 64 * panels * positions * channels, fill)
+    filled: tuple[Word, ...] = (In(1), Out(0), channels, *more)
+    fill = Launch(f"winograd{size}_weights_{weights}", filled, panels)
+    made = Preparation(1, 64 * panels * positions * channels, fill)
     temps = (blocks(tiles, block) * inputs,) if before else ()
-    return Binding(tuple(launches), temps, scratch, (weights,))
+    return Binding(tuple(launches), temps, scratch, (made,))

@@ -14,6 +14,9 @@ from numba.extending import intrinsic
 
 from edgewise.kernels.catalog.elementwise import CAST
 from edgewise.kernels.native.abi import OK, f32, f64, helper, i8, i32, i64, u8
+from edgewise.kernels.native.halves import load_half, load_halves
+from edgewise.kernels.native.memory import store
+from edgewise.kernels.native.vector import LANES
 
 F32, F64, I64, I32, I8, U8, BOOL = range(len(CAST))
 
@@ -99,7 +102,20 @@ def from_integer(pointer):
     return kernel
 
 
+def from_half(args, begin, end, worker):
+    """Halves to float32 alone."""
+    x, y = args[0], args[1]
+    first, last = begin * args[3], min(end * args[3], args[2])
+    whole = last - (last - first) % LANES
+    for i in range(first, whole, LANES):
+        store(y + 4 * i, load_halves(x + 2 * i))
+    for i in range(whole, last):
+        f32(y)[i] = load_half(x + 2 * i)
+    return OK
+
+
 EXPORTS = {
+    "cast_f16": from_half,
     "cast_f32": from_float(f32),
     "cast_f64": from_float(f64),
     "cast_i64": from_integer(i64),

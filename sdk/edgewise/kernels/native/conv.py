@@ -13,11 +13,13 @@ from edgewise.kernels.native.abi import OK, helper, i64
 from edgewise.kernels.native.epilogue import EPILOGUE_WORDS
 from edgewise.kernels.native.memory import store_i32
 from edgewise.kernels.native.product import (
+    AS_THEY_ARE,
     FEWEST,
     HEADS,
     LANES,
     ROWS,
     TABLE,
+    Panels,
     evenly,
     multiply,
 )
@@ -137,12 +139,13 @@ def _fill_column(args, table, row, place, taps_x, channel, nothing):
             entry += ROWS
 
 
-def make_conv(multiply, most):
+def make_conv(multiply, most, stored: Panels = AS_THEY_ARE):
     """A convolution; a task is a block of pixels times some panels of one group.
 
     Channels are words of four bytes; ``OUTSIDE`` is one of those beyond the border.
     Tiles of ``multiply`` have up to ``most`` rows.
     """
+    place_of = stored.place
 
     def conv(args, begin, end, worker):
         groups, splits = args[GROUPS], args[SPLITS]
@@ -166,7 +169,7 @@ def make_conv(multiply, most):
                 filled = part
             first = task % chunks * args[CHUNK]
             last = min(first + args[CHUNK], count)
-            panels = args[WEIGHT] + 64 * k * count * group
+            panels = place_of(args, 0, args[WEIGHT], k, count * group)
             place = (panels, group * outputs)
             shape = (k, line, splits)
             multiply(args, 0, scratch, row, rows, shape, first, last, place, fresh)

@@ -83,15 +83,19 @@ def _make_one_row(kind: Sums, ending: Ending):
 
 
 def make_product(kind: Sums = REALS, ending: Ending = STORED):
+    """The product over panels that lie as they are read."""
+    one_row, multiply = _make_one_row(kind, ending), make_multiply(kind, ending)
+    return product_of(one_row, multiply, kind.rows)
+
+
+def product_of(one_row, multiply, most):
     """``epilogue(a w)`` for each matrix of a batch.
 
     A task is a block of rows of one matrix times some panels.  Words: a, elements from
     row to row of it, panels, rows, K, length of a line, panels a task, rows a task,
     scratch, its bytes for each worker; the epilogue; the batch as ``offset_of`` reads
-    it, for a and for the panels.
+    it, for a and for the panels.  Tiles of ``multiply`` have up to ``most`` rows.
     """
-    one_row, multiply = _make_one_row(kind, ending), make_multiply(kind, ending)
-    most = kind.rows
 
     def product(args, begin, end, worker):
         stride, rows, k, line = args[1], args[3], args[4], args[5]

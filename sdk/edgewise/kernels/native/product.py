@@ -11,6 +11,9 @@ Some lines of a panel stay in the nearest cache while all tiles of a task pass o
 them; short panels stay there together while tile after tile passes over them all.  What
 comes next is fetched meanwhile.
 
+Panels of few bits are widened to float32 some lines at a time, into scratch, from where
+all tiles of a task read them (``narrow``).
+
 Scratch of a worker: ``BLOCK_ROWS`` vectors of sums, then heads, then the table.
 """
 
@@ -56,6 +59,32 @@ STORED = Ending(
     epilogue.make_store_rows,
     epilogue.store_buffer,
 )
+
+
+class Panels(NamedTuple):
+    """How panels lie in memory, as helpers.
+
+    Attributes:
+        place: ``place(args, at, panels, k, p)``: the address of panel ``p``.
+        lines: ``lines(args, at, scratch, panel, begin, end)``: indices ``begin`` to
+            ``end`` of a panel, 64 bytes each, lie from here plus ``64 * begin`` on.
+    """
+
+    place: Callable[..., int]
+    lines: Callable[..., int]
+
+
+@helper
+def _place(args, at, panels, k, p):
+    return panels + 64 * k * p
+
+
+@helper
+def _lines(args, at, scratch, panel, begin, end):
+    return panel
+
+
+AS_THEY_ARE = Panels(_place, _lines)
 
 
 @helper
@@ -212,7 +241,9 @@ def _make_all_tiles(kind: Sums, ending: Ending):
     return all_tiles
 
 
-def make_multiply(kind: Sums = REALS, ending: Ending = STORED):
+def make_multiply(
+    kind: Sums = REALS, ending: Ending = STORED, panels: Panels = AS_THEY_ARE
+):
     """Rows ``[row, row + rows)`` times panels ``[first, last)``, then the epilogue.
 
     ``shape`` is (K, length of a line, most splits of a line); ``group`` is (address of
@@ -221,6 +252,7 @@ def make_multiply(kind: Sums = REALS, ending: Ending = STORED):
     """
     all_tiles, is_plain = _make_all_tiles(kind, ending), ending.is_plain
     most_rows = kind.rows
+    place_of, lines_of = panels.place, panels.lines
 
     @helper
     def multiply(args, at, scratch, row, rows, shape, first, last, group, fresh):
@@ -230,12 +262,15 @@ def make_multiply(kind: Sums = REALS, ending: Ending = STORED):
         cut, walk = evenly(rows, most_rows), (lines, piece, ENTRY * lines * most)
         plain = is_plain(args, at, row, rows)
         for p in range(first, last):
-            panel, place = group[0] + 64 * k * p, (row, group[1] + p * LANES)
+            stored = place_of(args, at, group[0], k, p)
+            place = (row, group[1] + p * LANES)
             lanes = min(args[at + 2] - p * LANES, LANES)
             how = (piece < LONG, fresh and p == first)
             begin = 0
             while begin < lines:
                 span = (begin, min(begin + near, lines), line, k)
+                end = min(span[1] * line, k)
+                panel = lines_of(args, at, scratch, stored, begin * line, end)
                 all_tiles(
                     args, at, scratch, place, cut, walk, span, panel, lanes, how, plain
                 )
