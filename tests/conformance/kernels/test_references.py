@@ -142,10 +142,11 @@ def exported() -> set[str]:
 
 ASK = """
 import sys
-from edgewise.kernels.catalog.base import KERNELS, entries
+from edgewise.kernels.catalog.base import COMPLETE, KERNELS, entries
 from edgewise.ops import OPS
 for name in sys.argv[1:]:
     KERNELS.clear()
+    COMPLETE.clear()
     for module in [m for m in sys.modules if m.startswith("edgewise.kernels.catalog.")]:
         if not module.endswith((".base", ".calls", ".strides", ".epilogue")):
             del sys.modules[module]

@@ -149,7 +149,7 @@ class Kernel(NamedTuple):
 
 
 KERNELS: dict[str, list[Kernel]] = {}
-_complete: set[str] = set()  # modules of ops whose kernels are all there
+COMPLETE: set[str] = set()  # modules of ops whose kernels are all there
 # Modules of the catalogue by the module of an op: imported when a plan first has one,
 # as all of them take ten milliseconds and most models need a third.
 HOMES = {
@@ -203,10 +203,10 @@ def kernel(op: str, *symbols: str, strided: range = range(0)) -> Callable[[Bind]
 def entries(op: type[Op]) -> Sequence[Kernel]:
     """What the catalogue has for an op, best first."""
     family = op.__module__.rpartition(".")[2]
-    if family not in _complete:
+    if family not in COMPLETE:
         # Not where the op has any: modules of other families import some of this one.
         _import(HOMES.get(family, ()))
-        _complete.add(family)
+        COMPLETE.add(family)
     return KERNELS.get(op.name, ())
 
 
