@@ -30,6 +30,8 @@ from edgewise.runtime.pool import SYSTEM_CALLS
 from edgewise.types import DType, TensorType
 
 pytest.importorskip("numba", reason="kernels are compiled from Numba code")
+# The whole library is compiled once more, which takes as long as all other tests.
+pytestmark = pytest.mark.slow
 
 catalog.base.load_all()
 TARGET = "aarch64-linux"

@@ -1,27 +1,18 @@
-"""Convolutions and linear layers over bytes: as over reals, four bytes a word.
+"""Linear layers over bytes: as over reals, four bytes a word.
 
-Channels, and the reduction of a linear layer, count words of four bytes.  ``narrow``
+Their reduction counts words of four bytes.  ``narrow``
 kernels want weights of which two products fit 16 bits, ``paired`` ones of which four do
 (``dot``).
 """
 
 from __future__ import annotations
 
-from edgewise.kernels.native.conv import make_conv
 from edgewise.kernels.native.dot import NARROW, PAIRED, SIGNED, UNSIGNED
 from edgewise.kernels.native.matmul import make_product
-from edgewise.kernels.native.product import make_multiply
 from edgewise.kernels.native.requantize import REQUANTIZED
 
-_KINDS = {"u8": UNSIGNED, "i8": SIGNED, "u8_narrow": NARROW, "u8_paired": PAIRED}
+KINDS = {"u8": UNSIGNED, "i8": SIGNED, "u8_narrow": NARROW, "u8_paired": PAIRED}
 
 EXPORTS = {
-    **{
-        f"conv_{name}": make_conv(make_multiply(kind, REQUANTIZED), kind.rows)
-        for name, kind in _KINDS.items()
-    },
-    **{
-        f"product_{name}": make_product(kind, REQUANTIZED)
-        for name, kind in _KINDS.items()
-    },
+    f"product_{name}": make_product(kind, REQUANTIZED) for name, kind in KINDS.items()
 }
