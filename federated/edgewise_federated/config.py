@@ -53,23 +53,20 @@ class Device:
     """What a device can do.
 
     Attributes:
-        speed: Steps it does while an average one does 1.
         available: Chance that it answers a round.
         trainable: What it trains, as ``Trainer`` has it.
         local_epochs: Passes over its data; None: as the run has it.
     """
 
-    speed: float = 1.0
     available: float = 1.0
     trainable: str | Sequence[str] = "all"
     local_epochs: int | None = None
 
     def __post_init__(self) -> None:
         """Refuse what no device is."""
-        if not self.speed > 0 or not 0 <= self.available <= 1:
+        if not 0 <= self.available <= 1:
             raise ConfigError(
-                f"device: got speed={self.speed!r}, available={self.available!r};"
-                " want a speed above 0 and a chance from 0 to 1"
+                f"available={self.available!r}: want a chance from 0 to 1"
             )
 
 

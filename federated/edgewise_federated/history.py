@@ -29,7 +29,7 @@ class Round(NamedTuple):
     number: int
     clients: int
     failures: int
-    loss: float
+    loss: float | None
     accuracy: float | None
     upload_bytes: int
     download_bytes: int

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import tempfile
 import zipfile
 from collections.abc import Mapping
 from pathlib import Path
@@ -13,6 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from edgewise.errors import CheckpointError
+from edgewise.format.whole import replace
 from edgewise.ir.op import Array
 
 NAME = "federated.npz"
@@ -41,16 +41,8 @@ def save(folder: str | os.PathLike[str], kept: Kept) -> None:
     text = np.frombuffer(json.dumps(kept.facts).encode(), np.uint8)
     try:
         place.mkdir(parents=True, exist_ok=True)
-        handle, beside = tempfile.mkstemp(dir=place, prefix=f".{NAME}.")
-        try:
-            with os.fdopen(handle, "wb") as file:
-                np.savez(file, allow_pickle=False, **{FACTS: text, **kept.arrays})
-                file.flush()
-                os.fsync(file.fileno())
-            Path(beside).replace(place / NAME)
-        except BaseException:
-            Path(beside).unlink(missing_ok=True)
-            raise
+        arrays = {FACTS: text, **kept.arrays}
+        replace(place / NAME, lambda file: np.savez(file, allow_pickle=False, **arrays))
     except OSError as error:
         raise CheckpointError(f"{place}: the run cannot be kept: {error}") from error
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Callable, Sequence
+from dataclasses import fields
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -232,10 +233,12 @@ class Loop:
         share = share_of(self._config, self._fleet.size)
         return epsilon(share, privacy.noise_multiplier, number, privacy.delta)
 
-    def _evaluated(self, answered: Sequence[Answer]) -> tuple[float, float | None]:
+    def _evaluated(
+        self, answered: Sequence[Answer]
+    ) -> tuple[float | None, float | None]:
         if self._evaluate is None:
             losses = [a.loss for a in answered if np.isfinite(a.loss)]
-            return float(np.mean(losses)) if losses else float("nan"), None
+            return float(np.mean(losses)) if losses else None, None
         self._trainer.restart(self._layout.named(self._server.values))
         found = self._trainer.evaluate(self._evaluate, len(self._evaluate[1]))
         return found["loss"], found.get("accuracy")
@@ -252,10 +255,10 @@ class Loop:
     def _facts(self) -> dict[str, Any]:
         """What a run has to be asked again to go on."""
         config = self._config
-        names = ("clients_per_round", "local_epochs", "batch_size", "codec", "seed")
-        facts = {name: getattr(config, name) for name in names}
-        facts |= {"strategy": config.strategy, "personal": str(config.personal)}
-        return facts | {"devices": self._fleet.size, "layout": self._layout.hash}
+        free = {"rounds", "checkpoint_dir", "quorum"}
+        names = [field.name for field in fields(config) if field.name not in free]
+        facts = {name: repr(getattr(config, name)) for name in names}
+        return facts | {"fleet": self._fleet.size, "layout": self._layout.hash}
 
     def _keep(self) -> None:
         if self._config.checkpoint_dir is None:

@@ -4,11 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-import numpy as np
-
 from edgewise.errors import FederatedError
 from edgewise.ir.op import Array
-from edgewise_federated.secure import Collector, Fixed, Party
+from edgewise_federated.secure import Fixed, Round
 
 BOUND = 8.0  # of what a parameter can change by in a round
 FEWEST = 3  # devices: of two each knows the other's part of the sum
@@ -30,23 +28,18 @@ class Sealed:
                 f"secure aggregation: got {len(weights)} devices; want {FEWEST} or more"
             )
         self._weights = dict(weights)
-        # More than half: no two sets of survivors are then without a common member.
-        self._threshold = len(weights) // 2 + 1
         self._fixed = Fixed(BOUND, sum(weights.values()))
-        self._parties = {i: Party(i, self._threshold) for i in weights}
-        self._keys = {i: party.advertise() for i, party in self._parties.items()}
-        self._boxes = {i: p.share(self._keys) for i, p in self._parties.items()}
+        # More than half: no two sets of survivors are then without a common member.
+        self._round = Round(weights.keys(), len(weights) // 2 + 1)
 
     def words(self, index: int, change: Array) -> Array:
         """What a device sends: its change times its weight, under masks."""
         words = self._fixed.encode(change, self._weights[index])
-        boxes = {j: box[index] for j, box in self._boxes.items() if j != index}
-        return self._parties[index].mask(words, boxes)
+        return self._round.mask(index, words)
 
     def overhead(self, index: int) -> int:
-        """Bytes that a device sends beside its words: keys, and shares for others."""
-        keys = len(self._keys[index].to_bytes())
-        return keys + sum(map(len, self._boxes[index].values()))
+        """Bytes that a device sends beside its words."""
+        return self._round.overhead(index)
 
     def mean(self, sent: Mapping[int, Array]) -> Array:
         """The mean of the devices whose words arrived, by weights.
@@ -54,10 +47,5 @@ class Sealed:
         Raises:
             FederatedError: They are too few to take the masks off.
         """
-        total = np.zeros_like(next(iter(sent.values())))
-        for words in sent.values():
-            total = total + words
-        reveals = {i: self._parties[i].reveal(sent.keys()) for i in sent}
-        collector = Collector(self._threshold)
-        summed = collector.unmask(total, self._keys, sent.keys(), reveals)
-        return self._fixed.decode(summed, sum(self._weights[i] for i in sent))
+        weight = sum(self._weights[index] for index in sent)
+        return self._fixed.decode(self._round.total(sent), weight)

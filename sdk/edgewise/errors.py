@@ -77,7 +77,8 @@ class KernelError(EdgewiseError):
     def __init__(self, op: str, node: str, status: int) -> None:
         self.op, self.node, self.status = op, node, status
         reason = STATUS.get(status, f"status {status}")
-        super().__init__(f"{op} (node {node!r}) stopped: {reason}")
+        where = f" (node {node!r})" if node else ""
+        super().__init__(f"{op}{where} stopped: {reason}")
 
 
 class KernelLibraryError(EdgewiseError):

@@ -18,12 +18,12 @@ from edgewise.runtime.config import SessionConfig
 from edgewise.runtime.memory import MemoryReport
 from edgewise_trainer import checkpoint
 from edgewise_trainer.alone import alone
-from edgewise_trainer.coded import Codebook, settled
 from edgewise_trainer.course import Course, want_passes
 from edgewise_trainer.data import Data, Inputs, batch_of, examples, named, pairs
 from edgewise_trainer.engine import engine_for
 from edgewise_trainer.evaluation import evaluated
 from edgewise_trainer.explain import described, explained
+from edgewise_trainer.held import holding, learned
 from edgewise_trainer.history import Callback, History
 from edgewise_trainer.losses import Loss, want_classes
 from edgewise_trainer.names import EVALUATE, INFER
@@ -31,10 +31,9 @@ from edgewise_trainer.optimizers import Optimizer
 from edgewise_trainer.report import TrainabilityReport
 from edgewise_trainer.resized import resized, takes
 from edgewise_trainer.schedules import rate_at
-from edgewise_trainer.stand_ins import merged
 from edgewise_trainer.start import Start, save, start_of, with_step
 from edgewise_trainer.task import Trainable, made
-from edgewise_trainer.values import as_now, averages, given, want_states
+from edgewise_trainer.values import as_now, want_states
 
 logger = logging.getLogger(__name__)
 
@@ -201,21 +200,9 @@ class Trainer:
             ConfigError: There is no such parameter.
             ShapeError: An array has another shape.
         """
-        states = self.state() | self._give(values)
-        self._open(self._model, states)
-
-    def _give(self, values: Mapping[str, Array]) -> dict[str, Array]:
-        """Hold other parameters; what stands in for them begins with those."""
-        old = self._bare().module
-        new, states = given(old, values), dict[str, Array]()
-        for own in self._task.adapters:
-            whole = new.variables[own.weight].initial
-            if own.weight in values and whole is not None:
-                states |= own.begun(whole)
-            if isinstance(own, Codebook):  # who shares a value was read off the first
-                new.variables[own.weight] = old.variables[own.weight]
-        self._model = Model(new)
-        return states
+        module, begun = holding(self._bare().module, self._task, values)
+        self._model = Model(module)
+        self._open(self._model, self.state() | begun)
 
     @alone
     def restart(
@@ -227,8 +214,9 @@ class Trainer:
 
         As ``set_parameters``, but so cheap that one trainer can serve many devices.
         """
-        begun = self._give(parameters) | dict(state or {})
-        if not self._engine.restart(self._model.module, self._task.step, begun):
+        module, begun = holding(self._bare().module, self._task, parameters)
+        self._model, begun = Model(module), begun | dict(state or {})
+        if not self._engine.restart(module, self._task.step, begun):
             self._open(self._model, begun)
         self.steps, self._course = 0, Course(self._setting.seed)
 
@@ -250,12 +238,8 @@ class Trainer:
 
     def _real(self, *, averaged: bool) -> Model:
         """The model as it is now, in real numbers."""
-        live, changed = self._engine.variables, self._task.step.graph.updates
-        if averaged and self.steps:
-            live = averages(live, changed)
-        module = as_now(self._model.module, live, changed)
-        whole = merged(module, self._task.adapters, live)
-        return Model(settled(whole, self.trained))
+        module, live = self._model.module, self._engine.variables
+        return learned(module, self._task, live, averaged=averaged and self.steps > 0)
 
     def _bare(self) -> Model:
         """The model as it is now, without adapters."""

@@ -11,6 +11,15 @@ from edgewise_federated.secure.collector import Collector
 from edgewise_federated.secure.fixed import Fixed
 from edgewise_federated.secure.messages import Keys, Reveal, Share
 from edgewise_federated.secure.party import Party
-from edgewise_federated.secure.round import aggregated
+from edgewise_federated.secure.round import Round, aggregated
 
-__all__ = ["Collector", "Fixed", "Keys", "Party", "Reveal", "Share", "aggregated"]
+__all__ = [
+    "Collector",
+    "Fixed",
+    "Keys",
+    "Party",
+    "Reveal",
+    "Round",
+    "Share",
+    "aggregated",
+]

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import os
-import secrets
 import struct
-from collections.abc import Iterable
 from pathlib import Path
 
 from flatbuffers.builder import BuilderSizeError
@@ -17,6 +15,7 @@ from edgewise.format.build import build
 from edgewise.format.container import aligned, seal
 from edgewise.format.flatten import flatten
 from edgewise.format.read import read, want_path
+from edgewise.format.whole import replace
 from edgewise.ir.module import Module
 
 
@@ -32,7 +31,7 @@ def write(module: Module, path: str | os.PathLike[str]) -> None:
     want_path(path)
     chunks = _chunks(module)
     try:
-        _replace(_target(path), chunks)
+        replace(_target(path), lambda file: file.writelines(chunks), read)
     except OSError as error:
         reason = error.strerror or error
         raise EdgewiseError(f"{path}: cannot be written: {reason}") from error
@@ -63,31 +62,3 @@ def _target(path: str | os.PathLike[str]) -> Path:
         return Path(path).resolve()
     except (RuntimeError, ValueError) as error:  # links in a circle; a null
         raise OSError(0, str(error)) from None
-
-
-def _replace(target: Path, chunks: Iterable[Buffer]) -> None:
-    if target.exists() and not target.is_file():
-        raise OSError(0, "it is no regular file")  # a device would be gone
-    draft = target.with_name(f".{secrets.token_hex(8)}.tmp")
-    try:
-        with draft.open("xb") as file:
-            file.writelines(chunks)
-            file.flush()
-            if target.exists():  # who could not read it before shall not now
-                os.fchmod(file.fileno(), target.stat().st_mode & 0o7777)
-            os.fsync(file.fileno())
-        read(draft)
-        draft.replace(target)
-    except BaseException:  # an interrupt, too, leaves no half-written file behind
-        draft.unlink(missing_ok=True)
-        raise
-    _sync(target.parent)
-
-
-def _sync(folder: Path) -> None:
-    """Put the new name on disk, too."""
-    handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)

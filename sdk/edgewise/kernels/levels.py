@@ -42,8 +42,18 @@ _ARM = ("aarch64-linux", "aarch64-unknown-linux-gnu")
 LEVELS: dict[str, Level] = {
     level.name: level
     for level in (
-        Level("x86-64-v3", *_X86, "x86-64-v3", "", frozenset(_V3), True, 32),
-        Level("x86-64-v2", *_X86, "x86-64-v2", "", frozenset(_V2), False, 16),
+        Level(
+            "x86-64-v3", *_X86, "x86-64-v3", "", frozenset(_V3), fused=True, register=32
+        ),
+        Level(
+            "x86-64-v2",
+            *_X86,
+            "x86-64-v2",
+            "",
+            frozenset(_V2),
+            fused=False,
+            register=16,
+        ),
         Level(
             "armv8.0",
             *_ARM,

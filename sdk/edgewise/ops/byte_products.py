@@ -27,9 +27,10 @@ from edgewise.ops.byte_cases import (
 from edgewise.ops.checks import same_dtype, want, want_broadcast, want_shape
 from edgewise.ops.epilogue import activate, code
 from edgewise.ops.integer import BYTES
+from edgewise.ops.matmul import InnerProducts
 from edgewise.ops.pack import PANEL, QUAD, PackQuads, panels, quad_matrices
 from edgewise.ops.quantize import limits
-from edgewise.ops.windows import WINDOWS, Window
+from edgewise.ops.windows import WINDOWS, OverWindows
 from edgewise.types import DType, TensorType
 
 F32 = DType.F32
@@ -118,7 +119,7 @@ class _ByteProduct(Op):
         return np.asarray(np.clip(whole, *limits(kind)).astype(kind.numpy))
 
 
-class ByteLinear(_ByteProduct, name="byte_linear"):
+class ByteLinear(_ByteProduct, InnerProducts, name="byte_linear"):
     """``x[..., K]`` by the quads ``w[P, K / 4, 16, 4]``."""
 
     def infer(
@@ -136,13 +137,6 @@ class ByteLinear(_ByteProduct, name="byte_linear"):
         (weight,) = quad_matrices(w, self.channels, 1)
         total = (x.astype(np.float64) - self.x_zero) @ weight.astype(np.float64)
         return self.finished(total, *epilogue)
-
-    def cost(
-        self, inputs: tuple[TensorType | None, ...], outputs: tuple[TensorType, ...]
-    ) -> Cost:
-        reduced = inputs[0].dims[-1] if inputs[0] else 0
-        moved = super().cost(inputs, outputs).bytes
-        return Cost(math.prod(outputs[0].dims) * reduced, moved)
 
     @staticmethod
     def samples() -> Iterator[Sample]:
@@ -171,19 +165,19 @@ class ByteLinear(_ByteProduct, name="byte_linear"):
             yield Sample(op, (some_bytes(rows, k, dtype="uint8"), w, scales(n)))
 
 
-class ByteConv(_ByteProduct, name="byte_conv"):
-    """``x[N, H, W, C]`` by quads ``w[G * P, kh * kw * C / G / 4, 16, 4]``."""
+class _ByteWindows(_ByteProduct, OverWindows):
+    """Products of bytes that have windows."""
 
     kernel: tuple[int, ...] = (1, 1)
     strides: tuple[int, ...] = (1, 1)
     pads: tuple[int, ...] = (0, 0, 0, 0)
     dilations: tuple[int, ...] = (1, 1)
-    groups: int = 1
 
-    @property
-    def window(self) -> Window:
-        """How the windows lie."""
-        return Window(self.kernel, self.strides, self.pads, self.dilations)
+
+class ByteConv(_ByteWindows, name="byte_conv"):
+    """``x[N, H, W, C]`` by quads ``w[G * P, kh * kw * C / G / 4, 16, 4]``."""
+
+    groups: int = 1
 
     def infer(
         self, x: TensorType, w: TensorType, *epilogue: TensorType | None
@@ -242,18 +236,8 @@ class ByteConv(_ByteProduct, name="byte_conv"):
         yield from endings(plain)
 
 
-class ByteDepthwiseConv(_ByteProduct, name="byte_depthwise_conv"):
+class ByteDepthwiseConv(_ByteWindows, name="byte_depthwise_conv"):
     """Each channel of ``x[N, H, W, C]`` by its taps ``w[kh * kw, C]``."""
-
-    kernel: tuple[int, ...] = (1, 1)
-    strides: tuple[int, ...] = (1, 1)
-    pads: tuple[int, ...] = (0, 0, 0, 0)
-    dilations: tuple[int, ...] = (1, 1)
-
-    @property
-    def window(self) -> Window:
-        """How the windows lie."""
-        return Window(self.kernel, self.strides, self.pads, self.dilations)
 
     def infer(
         self, x: TensorType, w: TensorType, *epilogue: TensorType | None

@@ -14,11 +14,11 @@ from edgewise.ops import cases
 from edgewise.ops.checks import may_equal, same_dtype, want_shape, wide
 from edgewise.ops.epilogue import NAMES, finish, parameters, want_epilogue
 from edgewise.ops.pack import PANEL, PackPanels, PackTaps, matrices, panels
-from edgewise.ops.windows import WINDOWS, Window, Windowed
+from edgewise.ops.windows import WINDOWS, OverWindows, Window, Windowed
 from edgewise.types import TensorType
 
 
-class Conv(Op, name="conv"):
+class Conv(OverWindows, name="conv"):
     """``x[N, H, W, C]`` by panels ``w[G * P, kh * kw * C / G, 16]``, then the epilogue.
 
     Group g reads the g-th part of the channels and makes the g-th part of the outputs.
@@ -34,11 +34,6 @@ class Conv(Op, name="conv"):
     activation: str = "none"
     alpha: float = 0.0
     beta: float = 0.0
-
-    @property
-    def window(self) -> Window:
-        """How the windows lie."""
-        return Window(self.kernel, self.strides, self.pads, self.dilations)
 
     def infer(
         self, x: TensorType, w: TensorType, *epilogue: TensorType | None

@@ -10,8 +10,8 @@ import numpy as np
 from edgewise.ir.op import Array, Cost, Op, Sample
 from edgewise.ops import cases
 from edgewise.ops.checks import FLOATS, broadcast, want, want_broadcast, want_shape
-from edgewise.ops.matmul import product_shape
-from edgewise.ops.windows import Window
+from edgewise.ops.matmul import InnerProducts, product_shape
+from edgewise.ops.windows import OverWindows
 from edgewise.types import DType, TensorType
 
 BYTES = frozenset({DType.I8, DType.U8})
@@ -30,7 +30,7 @@ def _wrapped(total: Array) -> Array:
     return total.astype(np.int64).astype(np.int32)
 
 
-class MatmulInteger(Op, name="matmul_integer"):
+class MatmulInteger(InnerProducts, name="matmul_integer"):
     """``(a - a_zero) @ (b - b_zero)`` in i32; the zeros broadcast over the operands."""
 
     def infer(
@@ -56,13 +56,6 @@ class MatmulInteger(Op, name="matmul_integer"):
         terms = a.shape[-1]
         return _wrapped(_centred(a, a_zero, terms) @ _centred(b, b_zero, terms))
 
-    def cost(
-        self, inputs: tuple[TensorType | None, ...], outputs: tuple[TensorType, ...]
-    ) -> Cost:
-        reduced = inputs[0].dims[-1] if inputs[0] else 0
-        moved = super().cost(inputs, outputs).bytes
-        return Cost(math.prod(outputs[0].dims) * reduced, moved)
-
     @staticmethod
     def samples() -> Iterator[Sample]:
         op = MatmulInteger()
@@ -78,7 +71,7 @@ class MatmulInteger(Op, name="matmul_integer"):
         yield Sample(op, (*full, rows, columns))
 
 
-class ConvInteger(Op, name="conv_integer"):
+class ConvInteger(OverWindows, name="conv_integer"):
     """Windows of ``x[N, ..., C]`` by ``w[O, C / groups, ...]``, less zeros, in i32.
 
     What the pads add stands for zero.  ``w_zero`` is one number, or one per output.
@@ -89,11 +82,6 @@ class ConvInteger(Op, name="conv_integer"):
     pads: tuple[int, ...]
     dilations: tuple[int, ...]
     groups: int = 1
-
-    @property
-    def window(self) -> Window:
-        """How the windows lie."""
-        return Window(self.kernel, self.strides, self.pads, self.dilations)
 
     def infer(
         self,

@@ -11,11 +11,12 @@ from edgewise.dims import Dim
 from edgewise.ir.op import Array, Cost, Op, Sample
 from edgewise.ops import cases
 from edgewise.ops.checks import FLOATS, integers, same_dtype, want, want_shape, wide
+from edgewise.ops.matmul import InnerProducts
 from edgewise.ops.pack import PANEL, PackPanels, matrices, panels
 from edgewise.types import TensorType
 
 
-class LinearInputGrad(Op, name="linear_input_grad"):
+class LinearInputGrad(InnerProducts, name="linear_input_grad"):
     """Gradient ``[..., K]`` of the rows of a ``linear``, of ``dy[..., N]``."""
 
     width: Dim  # K
@@ -33,13 +34,6 @@ class LinearInputGrad(Op, name="linear_input_grad"):
         weight = matrices(wide(w), dy.shape[-1]).reshape(width, dy.shape[-1])
         with np.errstate(all="ignore"):
             return np.asarray(wide(dy) @ weight.T, dy.dtype)
-
-    def cost(
-        self, inputs: tuple[TensorType | None, ...], outputs: tuple[TensorType, ...]
-    ) -> Cost:
-        columns = inputs[0].dims[-1] if inputs[0] else 0
-        moved = super().cost(inputs, outputs).bytes
-        return Cost(math.prod(outputs[0].dims) * columns, moved)
 
     @staticmethod
     def samples() -> Iterator[Sample]:

@@ -32,7 +32,18 @@ def product_shape(op: Op, a: TensorType, b: TensorType) -> Shape:
     return (*batch, a.shape[-2], b.shape[-1])
 
 
-class MatMul(Op, name="matmul"):
+class InnerProducts(Op):
+    """An op each of whose results is a sum over the last axis of its first input."""
+
+    def cost(
+        self, inputs: tuple[TensorType | None, ...], outputs: tuple[TensorType, ...]
+    ) -> Cost:
+        reduced = inputs[0].dims[-1] if inputs[0] else 0
+        moved = super().cost(inputs, outputs).bytes
+        return Cost(math.prod(outputs[0].dims) * reduced, moved)
+
+
+class MatMul(InnerProducts, name="matmul"):
     """``a @ b`` over the last two axes; the axes before them broadcast."""
 
     def infer(self, a: TensorType, b: TensorType) -> TensorType:
@@ -43,12 +54,6 @@ class MatMul(Op, name="matmul"):
     def reference(self, a: Array, b: Array) -> Array:
         with np.errstate(all="ignore"):
             return np.asarray(np.matmul(wide(a), wide(b)).astype(a.dtype))
-
-    def cost(
-        self, inputs: tuple[TensorType | None, ...], outputs: tuple[TensorType, ...]
-    ) -> Cost:
-        reduced = inputs[0].dims[-1] if inputs[0] else 0
-        return _products(super().cost(inputs, outputs), outputs[0], reduced)
 
     @staticmethod
     def samples() -> Iterator[Sample]:
@@ -77,7 +82,7 @@ class MatMul(Op, name="matmul"):
         yield Sample(MatMul(), (rows, cases.positive(3, 4)))
 
 
-class Linear(Op, name="linear"):
+class Linear(InnerProducts, name="linear"):
     """``x[..., K]`` by the panels ``w[P, K, 16]``, then the epilogue."""
 
     in_place = (4,)
@@ -104,12 +109,6 @@ class Linear(Op, name="linear"):
         activation = (self.activation, self.alpha, self.beta)
         return finish(total, activation, x.dtype, *epilogue)
 
-    def cost(
-        self, inputs: tuple[TensorType | None, ...], outputs: tuple[TensorType, ...]
-    ) -> Cost:
-        reduced = inputs[0].dims[-1] if inputs[0] else 0
-        return _products(super().cost(inputs, outputs), outputs[0], reduced)
-
     @staticmethod
     def samples() -> Iterator[Sample]:
         for rows, k, n in ((1, 1, 1), (7, 3, 17), (33, 17, 16), (0, 3, 5), (5, 0, 3)):
@@ -134,7 +133,3 @@ class Linear(Op, name="linear"):
 
 def _weight(k: int, n: int) -> Array:
     return PackPanels((0, 1)).reference(cases.floats(k, n, seed=2))
-
-
-def _products(moved: Cost, output: TensorType, reduced: int) -> Cost:
-    return Cost(math.prod(output.dims) * reduced, moved.bytes)

@@ -10,12 +10,12 @@ from collections.abc import Iterator
 from typing import Any
 
 from edgewise.dims import floordiv
-from edgewise.ir.op import Array, Cost, Op, Sample
+from edgewise.ir.op import Array, Cost, Sample
 from edgewise.ops import cases
 from edgewise.ops.checks import may_equal, want
 from edgewise.ops.conv import Conv, with_epilogue
 from edgewise.ops.epilogue import NAMES, parameters, want_epilogue
-from edgewise.ops.matmul import Linear
+from edgewise.ops.matmul import InnerProducts, Linear
 from edgewise.ops.pack import panels
 from edgewise.ops.pack_narrow import (
     HALF,
@@ -25,13 +25,13 @@ from edgewise.ops.pack_narrow import (
     widened,
 )
 from edgewise.ops.pack_narrow import panels as narrow_panels
-from edgewise.ops.windows import WINDOWS, Window
+from edgewise.ops.windows import WINDOWS, OverWindows
 from edgewise.types import DType, TensorType
 
 F32 = frozenset({DType.F32})
 
 
-class NarrowLinear(Op, name="narrow_linear"):
+class NarrowLinear(InnerProducts, name="narrow_linear"):
     """``x[..., K]`` by panels of few bits, then the epilogue."""
 
     in_place = (4,)
@@ -63,13 +63,6 @@ class NarrowLinear(Op, name="narrow_linear"):
         wide = widened(w, self.kind, self.block, x.shape[-1])
         return self.plain.reference(x, wide, *epilogue)
 
-    def cost(
-        self, inputs: tuple[TensorType | None, ...], outputs: tuple[TensorType, ...]
-    ) -> Cost:
-        reduced = inputs[0].dims[-1] if inputs[0] else 0
-        moved = super().cost(inputs, outputs).bytes
-        return Cost(math.prod(outputs[0].dims) * reduced, moved)
-
     @staticmethod
     def samples() -> Iterator[Sample]:
         for kind in WIDTHS:
@@ -86,7 +79,7 @@ class NarrowLinear(Op, name="narrow_linear"):
             yield Sample(op, (cases.floats(20), w, None, shift, None))
 
 
-class NarrowConv(Op, name="narrow_conv"):
+class NarrowConv(OverWindows, name="narrow_conv"):
     """``x[N, H, W, C]`` by panels of few bits, then the epilogue; groups as `Conv`."""
 
     in_place = (4,)
@@ -106,11 +99,6 @@ class NarrowConv(Op, name="narrow_conv"):
     def plain(self) -> Conv:
         """The convolution over panels that are widened."""
         return Conv(*(getattr(self, field.name) for field in Conv.fields))
-
-    @property
-    def window(self) -> Window:
-        """How the windows lie."""
-        return Window(self.kernel, self.strides, self.pads, self.dilations)
 
     def infer(
         self, x: TensorType, w: TensorType, *epilogue: TensorType | None

@@ -8,6 +8,7 @@ gates: of the input's part and, where that is another, of the state's part.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
 
@@ -20,15 +21,21 @@ from edgewise.ops.recurrence_grad import Way, slopes, want_way_back, ways_back
 from edgewise.ops.recurrent import Gru, Lstm, Rnn
 from edgewise.types import TensorType
 
+Types = tuple[TensorType, ...]
 
-class GruGrad(Gru, name="gru_grad"):
-    """Gradients of a ``gru``: (of given, of the state's part, before, fed, of h0).
 
-    ``before`` are the states that steps began with, ``fed`` what the recurrent weights
-    of the hidden gate multiply: those, or those after the reset gate.
-    """
+class _OfOneState:
+    """The way back through layers whose steps hand on one state: goes before these."""
 
-    def infer(  # type: ignore[override]  # other inputs than the layer
+    def made(self, given: TensorType, y: TensorType, dh: TensorType) -> Types:
+        """Types of what ``_way`` gives, all directions together."""
+        raise NotImplementedError
+
+    def _way(self, d: int, way: Way, dh: Array) -> tuple[Array, ...]:
+        """Gradients along one direction: of each step, then of the first state."""
+        raise NotImplementedError
+
+    def infer(
         self,
         given: TensorType,
         r: TensorType,
@@ -39,11 +46,12 @@ class GruGrad(Gru, name="gru_grad"):
         dh: TensorType,
         lengths: TensorType | None = None,
     ) -> tuple[TensorType, ...]:
-        want_way_back(self, given, r, bias, y, h0, dh, lengths=lengths)
-        want_shape(self, "dy", dy, *y.shape)
-        return given, given, y, y, dh
+        op: Any = self
+        want_way_back(op, given, r, bias, y, h0, dh, lengths=lengths)
+        want_shape(op, "dy", dy, *y.shape)
+        return self.made(given, y, dh)
 
-    def reference(  # type: ignore[override]  # the same
+    def reference(
         self,
         given: Array,
         r: Array,
@@ -54,13 +62,27 @@ class GruGrad(Gru, name="gru_grad"):
         dh: Array,
         lengths: Array | None = None,
     ) -> tuple[Array, ...]:
+        op: Any = self
         found = [
             self._way(d, way, wide(dh[d]))
-            for d, way in enumerate(ways_back(self, given, r, bias, h0, y, dy, lengths))
+            for d, way in enumerate(ways_back(op, given, r, bias, h0, y, dy, lengths))
         ]
         *parts, last = zip(*found, strict=True)
         stacked = (np.stack(part, axis=1) for part in parts)
         return tuple(x.astype(y.dtype) for x in (*stacked, np.stack(last)))
+
+
+class GruGrad(  # type: ignore[misc]  # other inputs than the layer
+    _OfOneState, Gru, name="gru_grad"
+):
+    """Gradients of a ``gru``: (of given, of the state's part, before, fed, of h0).
+
+    ``before`` are the states that steps began with, ``fed`` what the recurrent weights
+    of the hidden gate multiply: those, or those after the reset gate.
+    """
+
+    def made(self, given: TensorType, y: TensorType, dh: TensorType) -> Types:
+        return given, given, y, y, dh
 
     def _way(self, d: int, way: Way, dh: Array) -> tuple[Array, ...]:
         (f, g), (df, dg) = self.functions(d), slopes(self, d)
@@ -209,42 +231,13 @@ class LstmGrad(Lstm, name="lstm_grad"):
                 yield from _samples(LstmGrad(*sample.op.values), sample)
 
 
-class RnnGrad(Rnn, name="rnn_grad"):
+class RnnGrad(  # type: ignore[misc]  # other inputs than the layer
+    _OfOneState, Rnn, name="rnn_grad"
+):
     """Gradients of an ``rnn``: (of the gates, before, of h0)."""
 
-    def infer(  # type: ignore[override]  # other inputs than the layer
-        self,
-        given: TensorType,
-        r: TensorType,
-        bias: TensorType | None,
-        h0: TensorType | None,
-        y: TensorType,
-        dy: TensorType,
-        dh: TensorType,
-        lengths: TensorType | None = None,
-    ) -> tuple[TensorType, ...]:
-        want_way_back(self, given, r, bias, y, h0, dh, lengths=lengths)
-        want_shape(self, "dy", dy, *y.shape)
+    def made(self, given: TensorType, y: TensorType, dh: TensorType) -> Types:
         return given, y, dh
-
-    def reference(  # type: ignore[override]  # the same
-        self,
-        given: Array,
-        r: Array,
-        bias: Array | None,
-        h0: Array | None,
-        y: Array,
-        dy: Array,
-        dh: Array,
-        lengths: Array | None = None,
-    ) -> tuple[Array, ...]:
-        found = [
-            self._way(d, way, wide(dh[d]))
-            for d, way in enumerate(ways_back(self, given, r, bias, h0, y, dy, lengths))
-        ]
-        gates, before, last = zip(*found, strict=True)
-        stacked = (np.stack(part, axis=1) for part in (gates, before))
-        return tuple(x.astype(y.dtype) for x in (*stacked, np.stack(last)))
 
     def _way(self, d: int, way: Way, dh: Array) -> tuple[Array, ...]:
         (slope,) = slopes(self, d)

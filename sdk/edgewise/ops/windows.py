@@ -72,18 +72,23 @@ class Window(NamedTuple):
             )
 
 
-class Windowed(Op):
+class OverWindows(Op):
+    """An op with windows; its attributes say how they lie."""
+
+    @property
+    def window(self) -> Window:
+        """How the windows lie."""
+        op: Any = self
+        return Window(op.kernel, op.strides, op.pads, op.dilations)
+
+
+class Windowed(OverWindows):
     """An op with windows over two axes of an image, channels last."""
 
     kernel: tuple[int, ...]
     strides: tuple[int, ...] = (1, 1)
     pads: tuple[int, ...] = (0, 0, 0, 0)
     dilations: tuple[int, ...] = (1, 1)
-
-    @property
-    def window(self) -> Window:
-        """How the windows lie."""
-        return Window(self.kernel, self.strides, self.pads, self.dilations)
 
 
 # Input [N, H, W] and attributes: tails, borders, uneven pads, no images.
