@@ -85,11 +85,9 @@ class Client:
         self._optimizer = optimizer
         self._trainer = Trainer(model, loss, optimizer, trainable)
         self._personal = tuple(personal)
-
-    @property
-    def trained(self) -> tuple[str, ...]:
-        """Names of the parameters that are trained."""
-        return tuple(self._trainer.trained)
+        # What a device begins with that neither the model of all nor it has: never what
+        # the device before it had.
+        self._first = self._trainer.parameters()
 
     def learn(
         self,
@@ -111,7 +109,7 @@ class Client:
             control: SCAFFOLD: its control, flat.
         """
         named = layout.named(values)
-        given = {**named, **personal}
+        given = {**self._first, **named, **personal}
         correction = None
         if work.control is not None and control is not None:
             correction = work.control - control

@@ -10,7 +10,7 @@ from edgewise.errors import ConfigError
 from edgewise.ir.op import Array
 from edgewise.model import Model
 from edgewise_federated.client import Client, Data, Learned, Work
-from edgewise_federated.codecs import Feedback, codec
+from edgewise_federated.codecs import Feedback, codec, received
 from edgewise_federated.config import Device, FederatedConfig
 from edgewise_federated.update import Layout
 from edgewise_trainer.losses import Loss
@@ -86,7 +86,7 @@ class Fleet:
         draw = np.random.default_rng((self._config.seed, number, index, SEND))
         feedback = self._feedback[index]
         message = feedback.send(change, draw)
-        return feedback.codec.decode(message.data, message.size), len(message.data)
+        return received(message), len(message.data)
 
     def keep(self, index: int, control: Array) -> Array:
         """Remember a device's control; how it changed."""

@@ -16,6 +16,7 @@ from edgewise_federated.rounds import Hook, Loop
 from edgewise_federated.server import Server
 from edgewise_federated.update import Layout
 from edgewise_trainer import Trainer
+from edgewise_trainer.form import statistics
 from edgewise_trainer.losses import Loss
 from edgewise_trainer.optimizers import SGD, Optimizer
 from edgewise_trainer.selection import selected
@@ -54,6 +55,7 @@ def simulate(
     personal = () if config.personal is None else selected(module, config.personal)
     trainer = Trainer(model, loss, optimizer)
     parameters = trainer.parameters()
+    _want_no_statistics(model, trainer)
     travels = [name for name in trainer.trained if name not in personal]
     if not travels:
         raise ConfigError(f"personal={config.personal!r}: nothing is left to share")
@@ -63,3 +65,18 @@ def simulate(
     server = Server(config.strategy, values, config.options)
     loop = Loop(config, fleet, server, layout, trainer, evaluate, reply_hook)
     return loop.run()
+
+
+def _want_no_statistics(model: Model, trainer: Trainer) -> None:
+    """Raise for batch norms in training, whose statistics no strategy joins.
+
+    Raises:
+        ConfigError: There are some.
+    """
+    found = statistics(model.module)
+    if found and set(trainer.trained) & set(selected(model.module, "norm")):
+        raise ConfigError(
+            f"got a model whose batch norms keep {min(found)!r} and others of each"
+            " device, which are not joined; want one without batch norms, or with"
+            " those folded into its convolutions"
+        )

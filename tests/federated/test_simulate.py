@@ -8,8 +8,9 @@ import logging
 from pathlib import Path
 
 import numpy as np
+import onnx
 import pytest
-from tests.federated.conftest import World
+from tests.federated.conftest import World, network
 
 import edgewise as ew
 from edgewise_federated import (
@@ -20,7 +21,9 @@ from edgewise_federated import (
     Update,
     simulate,
 )
+from edgewise_federated.client import Client, Work
 from edgewise_federated.config import STRATEGIES
+from edgewise_federated.update import Layout
 from edgewise_trainer import Trainer, optimizers
 
 
@@ -119,6 +122,39 @@ def test_what_is_personal_stays(world: World) -> None:
         world.run(personal="all")
 
 
+def test_a_device_begins_without_what_the_one_before_it_had(world: World) -> None:
+    """One learner serves all in turn: nothing of a device may reach the next."""
+    start = world.model.parameters()
+    layout = Layout({name: start[name].shape for name in ("w1", "b1")})
+    values, work = layout.flat(start), Work(2, 10, None, (0,))
+    heads = []
+    for before in ([], [world.partitions[0]]):
+        client = Client(
+            world.model, "cross_entropy", optimizers.SGD(0.1), personal=("w2", "b2")
+        )
+        for data in (*before, world.partitions[1]):
+            learned = client.learn(values, layout, data, work, {}, None)
+        heads.append(learned.personal)
+    for name, value in heads[0].items():
+        np.testing.assert_array_equal(heads[1][name], value)
+
+
+def test_statistics_of_batch_norms_are_refused(world: World) -> None:
+    graph = network().graph
+    node = onnx.helper.make_node
+    graph.node[0].output[0] = "raw"
+    names = ["raw", "g", "s", "m", "v"]
+    graph.node.insert(1, node("BatchNormalization", names, ["h"]))
+    for name in names[1:]:
+        array = np.ones(8, np.float32)
+        graph.initializer.append(onnx.numpy_helper.from_array(array, name))
+    opset = onnx.helper.make_opsetid("", 17)
+    proto = onnx.helper.make_model(graph, opset_imports=[opset], ir_version=8)
+    model = ew.convert(proto)
+    with pytest.raises(ew.ConfigError, match="not joined"):
+        simulate(model, world.partitions, FederatedConfig())
+
+
 @pytest.mark.parametrize(
     "settings",
     [
@@ -152,6 +188,10 @@ def test_a_run_of_another_kind_does_not_go_on(world: World, tmp_path: Path) -> N
     world.run(checkpoint_dir=str(tmp_path))
     with pytest.raises(ew.CheckpointError, match="another kind"):
         world.run(checkpoint_dir=str(tmp_path), batch_size=7)
+    privacy = Privacy(clip=1.0, noise_multiplier=1.0)
+    with pytest.raises(ew.CheckpointError, match="another kind"):
+        world.run(checkpoint_dir=str(tmp_path), privacy=privacy)
+    assert len(world.run(checkpoint_dir=str(tmp_path), rounds=4).rounds) == 4
 
 
 @pytest.mark.parametrize("cut", [0, 10, 400])
