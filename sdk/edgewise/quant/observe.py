@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Self
 
@@ -15,8 +16,10 @@ from edgewise.model import INFER, Model
 from edgewise.runtime.config import SessionConfig
 from edgewise.runtime.session import Session
 
+logger = logging.getLogger(__name__)
 A_BATCH = 1 << 14  # numbers of a batch that are kept
 MOST = 1 << 18  # numbers that are kept of a value in all
+FEW = 2  # batches; fewer say little about ranges
 RATE = 0.1  # of the newest batch in moving averages
 
 
@@ -125,3 +128,21 @@ def as_batches(calibration: object) -> tuple[Mapping[str, Array], ...]:
 
 def _with(module: Module, graph: Graph) -> Module:
     return Module({**module.functions, INFER: graph}, module.variables, module.metadata)
+
+
+def warnings(
+    seen: Mapping[Value, Seen], batches: Sequence[Mapping[str, Array]]
+) -> tuple[str, ...]:
+    """What is to be said of calibration data; logged, too."""
+    notes = []
+    if len(batches) < FEW:
+        said = f"calibration had {len(batches)} batch: ranges may be too narrow"
+        notes.append(said)
+    notes += [
+        f"{value.node.label or value.op.name} never changed: {found.low:g}"
+        for value, found in seen.items()
+        if found.low == found.high
+    ]
+    for note in notes:
+        logger.warning("%s", note)
+    return tuple(notes)

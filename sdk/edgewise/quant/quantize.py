@@ -15,14 +15,14 @@ from edgewise.ir.graph import Graph, Node, Value, Variable
 from edgewise.ir.module import Module, VariableInfo
 from edgewise.ir.op import Array
 from edgewise.model import INFER, Model
-from edgewise.quant.alone import weights_alone
+from edgewise.quant.alone import Alone, weights_alone
 from edgewise.quant.bias import lost_on_average
 from edgewise.quant.config import QuantizeConfig
 from edgewise.quant.equalize import equalized
 from edgewise.quant.factors import Factors
 from edgewise.quant.grid import grid
 from edgewise.quant.guard import finite_score, real_layers
-from edgewise.quant.observe import Seen, as_batches, observed
+from edgewise.quant.observe import Seen, as_batches, observed, warnings
 from edgewise.quant.ranges import METHODS, Range, shared
 from edgewise.quant.report import KEY, LayerReport, QuantizationReport
 from edgewise.quant.rewrite import Layer, Rewrite, reads
@@ -32,7 +32,6 @@ from edgewise.quant.weights import as_bytes
 
 logger = logging.getLogger(__name__)
 PREPARE = "prepare"
-FEW = 2  # batches; fewer say little about ranges
 
 Batches = Iterable[Mapping[str, Array]]
 
@@ -156,7 +155,32 @@ class Quantizer:
         over = way.without(real)
         count = f"{len(over)} of {len(self.sites.layers)} layers over bytes"
         note = f"guard: scores {score:g} with {count}, was {source:g}"
-        return way.model(over, *self._warnings, note)
+        found = way.model(over, *self._warnings, note)
+        halved = way.halved(found) if real and over else found
+        kept = halved is not found and float(evaluate(halved)) >= source - drop
+        return halved if kept else found
+
+    def halved(self, model: Model) -> Model:
+        """The model whose layers that stay real have weights in half, if they can."""
+        config = replace(
+            self._config,
+            weights="float16",
+            activations="float32",
+            max_drop=None,
+            evaluate=None,
+        )
+        alone, report = Alone(model, config), model.quantization
+        if report is None or not alone.small:
+            return model
+        rows = tuple(
+            row._replace(precision="float16", sqnr=alone.small[row.name].sqnr)
+            if row.name in alone.small
+            else row
+            for row in report.layers
+        )
+        module = alone.model(alone.small).module
+        metadata = {**module.metadata, KEY: report._replace(layers=rows).text()}
+        return Model(Module(module.functions, module.variables, metadata))
 
     def within(
         self, evaluate: Callable[[Model], float], source: float, drop: float
@@ -265,21 +289,3 @@ class Quantizer:
             return LayerReport(name, "float32", np.inf, low, high, 0.0, cost)
         sqnr = layer.weight.sqnr
         return LayerReport(name, "int8", sqnr, low, high, clipped, cost)
-
-
-def warnings(
-    seen: Mapping[Value, Seen], batches: Sequence[Mapping[str, Array]]
-) -> tuple[str, ...]:
-    """What is to be said of calibration data; logged, too."""
-    notes = []
-    if len(batches) < FEW:
-        said = f"calibration had {len(batches)} batch: ranges may be too narrow"
-        notes.append(said)
-    notes += [
-        f"{value.node.label or value.op.name} never changed: {found.low:g}"
-        for value, found in seen.items()
-        if found.low == found.high
-    ]
-    for note in notes:
-        logger.warning("%s", note)
-    return tuple(notes)

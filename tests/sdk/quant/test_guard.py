@@ -33,7 +33,7 @@ def guarded(model: ew.Model, score: Score, drop: float) -> ew.Model:
 
 def real(model: ew.Model) -> set[str]:
     layers = model.quantization.layers
-    return {layer.name for layer in layers if layer.precision == "float32"}
+    return {layer.name for layer in layers if layer.precision != "int8"}
 
 
 def test_a_model_that_keeps_its_score_is_quantised_everywhere(model: ew.Model) -> None:
@@ -52,6 +52,25 @@ def test_a_layer_that_costs_the_score_stays_alone(model: ew.Model, name: str) ->
     assert all(cost > 0 for cost in costs)
     assert "3 of 4 layers over bytes" in small.quantization.notes[-1]
     assert "sensitivity" in str(small.quantization)
+
+
+def precisions(model: ew.Model) -> dict[str, str]:
+    return {layer.name: layer.precision for layer in model.quantization.layers}
+
+
+def test_layers_that_stay_real_have_weights_in_half_where_the_score_holds(
+    model: ew.Model,
+) -> None:
+    assert precisions(guarded(model, Score("w3"), 0.0))["w3"] == "float16"
+
+    def wary(candidate: ew.Model) -> float:
+        report = candidate.quantization
+        halves = report is not None and "float16" in precisions(candidate).values()
+        return Score("w3")(candidate) - 0.1 * halves
+
+    config = ew.QuantizeConfig(max_drop=0.0, evaluate=wary)
+    kept = ew.quantize(model, batches(), config)
+    assert precisions(kept)["w3"] == "float32"
 
 
 def test_what_may_be_lost_may_be_spent(model: ew.Model) -> None:
