@@ -92,7 +92,7 @@ def outputs_of_node(
         if isinstance(error, KernelError) and not error.node:
             raise KernelError(error.op, label, error.status) from error
         raise
-    except Exception as error:
+    except Exception as error:  # numpy's, of any kind: a run ends in an error of ours
         raise KernelError(op.name, label, KERNEL_FAULT) from error
 
 

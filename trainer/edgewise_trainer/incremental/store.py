@@ -203,7 +203,7 @@ class Store:
         try:
             yield
             self._file.execute("COMMIT")
-        except BaseException:
+        except BaseException:  # an interrupt, too, leaves no half of a transaction
             if self._file.in_transaction:  # a full disk has ended it already
                 self._file.execute("ROLLBACK")
             raise
