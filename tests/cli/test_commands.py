@@ -25,6 +25,7 @@ COMMANDS = (
     "compress",
     "doctor",
     "personalize",
+    "federate",
     "train",
 )
 

@@ -55,16 +55,21 @@ def app(named: str = "") -> typer.Typer:
     for name, command in COMMANDS.items():
         root.command(name)(command)
     for name, sibling in SIBLINGS.items():
-        entry = metadata.EntryPoint(name, sibling.place, GROUP)
-        command = _plugin(entry) if name == named else _listed
-        root.command(name, help=None if name == named else sibling.summary)(command)
-    for entry in sorted(metadata.entry_points(group=GROUP)):
-        plugin = _plugin(entry)
-        if isinstance(plugin, typer.Typer):
-            root.add_typer(plugin, name=entry.name)
+        if name == named:
+            _add(root, metadata.EntryPoint(name, sibling.place, GROUP))
         else:
-            root.command(entry.name)(plugin)
+            root.command(name, help=sibling.summary)(_listed)
+    for entry in sorted(metadata.entry_points(group=GROUP)):
+        _add(root, entry)
     return root
+
+
+def _add(root: typer.Typer, entry: metadata.EntryPoint) -> None:
+    plugin = _plugin(entry)
+    if isinstance(plugin, typer.Typer):
+        root.add_typer(plugin, name=entry.name)
+    else:
+        root.command(entry.name)(plugin)
 
 
 def _print_version(wanted: bool) -> None:

@@ -17,7 +17,7 @@ class Sibling(NamedTuple):
     """A command.
 
     Attributes:
-        place: Its function, as an entry point names it.
+        place: Its function or group, as an entry point names it.
         summary: What it does, for the list of commands.
     """
 
@@ -32,6 +32,10 @@ COMMANDS = {
     "personalize": Sibling(
         "edgewise_trainer.cli.personalize:personalize",
         "Teach a model from a handful of examples without losing the rest.",
+    ),
+    "federate": Sibling(
+        "edgewise_federated.cli:federate",
+        "Let devices learn together, each from data that it keeps.",
     ),
 }
 PERSONALIZED = "edgewise_trainer.demo:personalized"  # of the demonstration

@@ -1,0 +1,23 @@
+"""``edgewise federate``: one subcommand a file, imported with the group."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import typer
+
+COMMANDS: dict[str, Callable[..., None]] = {}
+
+federate = typer.Typer(no_args_is_help=True, rich_markup_mode="markdown")
+
+
+@federate.callback()
+def _group() -> None:
+    """Let devices learn together, each from data that it keeps.
+
+    Example: edgewise federate up --nodes 2 --rounds 3
+    """
+
+
+for _name, _command in COMMANDS.items():
+    federate.command(_name)(_command)
