@@ -10,6 +10,7 @@ import numpy as np
 from edgewise.errors import FederatedError
 from edgewise.ir.op import Array
 from edgewise.model import Model
+from edgewise_federated.norms import numbers
 from edgewise_federated.steer import ANCHOR, CONTROL, Controlled, Proximal
 from edgewise_federated.update import Layout
 from edgewise_trainer import Trainer
@@ -87,7 +88,7 @@ class Client:
         self._personal = tuple(personal)
         # What a device begins with that neither the model of all nor it has: never what
         # the device before it had.
-        self._first = self._trainer.parameters()
+        self._first = numbers(self._trainer.export())
 
     def learn(
         self,
@@ -115,7 +116,7 @@ class Client:
             correction = work.control - control
         self._trainer.restart(given, self._state(named, layout, correction))
         loss = self._fit(data, work)
-        now = self._trainer.parameters()
+        now = numbers(self._trainer.export())
         change = layout.flat(now) - values
         if not np.isfinite(change).all() or not np.isfinite(loss):
             raise FederatedError("its training left the finite numbers")
@@ -124,7 +125,8 @@ class Client:
             return Learned(change, loss, None, kept)
         steps = self._trainer.steps
         rate = sum(rate_at(self._optimizer.lr, step) for step in range(steps))
-        moved = control - work.control - change / np.float32(max(rate, 1e-12))
+        learned = change[: layout.trained]
+        moved = control - work.control - learned / np.float32(max(rate, 1e-12))
         return Learned(change, loss, moved.astype(np.float32), kept)
 
     def _fit(self, data: Data, work: Work) -> float:

@@ -14,6 +14,7 @@ from edgewise.errors import ConfigError
 from edgewise.ir.op import Array
 
 BLOCK = 64  # numbers that share a scale
+WHOLE = "<f4"  # what travels as it is
 
 
 class Message(NamedTuple):
@@ -23,11 +24,13 @@ class Message(NamedTuple):
         data: The bytes.
         size: How many numbers they stand for.
         codec: Which codec reads them.
+        whole: How many of them, the last ones, are float32 behind the rest.
     """
 
     data: bytes
     size: int
     codec: str
+    whole: int = 0
 
 
 class Codec(Protocol):
@@ -161,25 +164,40 @@ def codec(name: str) -> Codec:
 
 
 class Feedback:
-    """A codec and what it lost so far."""
+    """A codec and what it lost so far.
 
-    def __init__(self, codec: Codec, lost: Array | None = None) -> None:
-        self.codec, self.lost = codec, lost
+    Args:
+        codec: How numbers travel.
+        whole: How many of them, the last ones, travel as they are: statistics of batch
+            norms, which are few, and of which none may be lost.
+        lost: Of the others, so far.
+    """
+
+    def __init__(self, codec: Codec, whole: int = 0, lost: Array | None = None) -> None:
+        self.codec, self.lost, self._whole = codec, lost, whole
 
     def send(self, values: Array, draw: np.random.Generator) -> Message:
         """Numbers with what was lost before; what is lost now is kept."""
-        whole = values.astype(np.float32)
+        every = values.astype(np.float32)
+        rest, whole = np.split(every, [every.size - self._whole])
         if self.lost is not None:
-            whole = whole + self.lost
-        data = self.codec.encode(whole, draw)
+            rest = rest + self.lost
+        data = self.codec.encode(rest, draw)
         if not self.codec.exact:
-            self.lost = whole - self.codec.decode(data, whole.size)
-        return Message(data, whole.size, self.codec.name)
+            self.lost = rest - self.codec.decode(data, rest.size)
+        data += whole.astype(WHOLE).tobytes()
+        return Message(data, every.size, self.codec.name, self._whole)
 
 
 def received(message: Message) -> Array:
     """The numbers of a message."""
-    return codec(message.codec).decode(message.data, message.size)
+    data, rest = message.data, message.size - message.whole
+    end = len(data) - message.whole * np.dtype(WHOLE).itemsize
+    numbers = codec(message.codec).decode(data[:end], rest)
+    if not message.whole:
+        return numbers
+    whole = np.frombuffer(data, WHOLE, message.whole, end)
+    return np.concatenate([numbers, whole.astype(np.float32)])
 
 
 def _in_blocks(values: Array) -> Array:

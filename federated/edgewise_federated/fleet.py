@@ -36,6 +36,7 @@ class Fleet:
         loss: str | Loss,
         optimizer: Optimizer,
         personal: Sequence[str],
+        layout: Layout,
     ) -> None:
         if not partitions:
             raise ConfigError("simulate: got no partitions; want one a device")
@@ -46,7 +47,8 @@ class Fleet:
         self._model, self._partitions, self._config = model, partitions, config
         self._ways = (loss, optimizer)
         self._clients: dict[str, Client] = {}
-        self._feedback = [Feedback(codec(config.codec)) for _ in partitions]
+        whole = layout.size - layout.trained
+        self._feedback = [Feedback(codec(config.codec), whole) for _ in partitions]
         self._own: list[dict[str, Array]] = [{} for _ in partitions]
         self._controls: dict[int, Array] = {}
 
@@ -73,7 +75,7 @@ class Fleet:
         )
         own = None
         if control is not None:
-            own = self._controls.get(index, np.zeros_like(values))
+            own = self._controls.get(index, np.zeros_like(control))
         client = self._client(device, mu)
         learned = client.learn(
             values, layout, self._partitions[index], work, self._own[index], own

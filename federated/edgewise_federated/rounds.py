@@ -117,7 +117,8 @@ class Loop:
 
         there = [index for index in asked if answers(self._config, number, index)]
         private = self._config.privacy is not None
-        return Sealed({i: 1 if private else self._fleet.examples(i) for i in there})
+        weights = {i: 1 if private else self._fleet.examples(i) for i in there}
+        return Sealed(weights, self._layout.reach(self._server.values))
 
     def _ask(self, number: int, index: int, sealed: Sealed | None) -> Answer:
         """A device's answer; what it cannot give is a failure, never an end."""
@@ -139,7 +140,7 @@ class Loop:
         else:
             arrived, sent = self._fleet.send(index, number, change)
         if learned.control is not None:
-            sent += BYTES * self._layout.size
+            sent += BYTES * self._layout.trained
         update = Update(
             self._layout.named(arrived),
             self._fleet.examples(index),
@@ -245,8 +246,8 @@ class Loop:
 
     def _download(self) -> int:
         """Bytes that each device is sent."""
-        controls = 2 if "control" in self._server.memory else 1
-        return BYTES * self._layout.size * controls
+        controls = self._layout.trained if "control" in self._server.memory else 0
+        return BYTES * (self._layout.size + controls)
 
     def _model(self) -> Model:
         self._trainer.restart(self._layout.named(self._server.values))

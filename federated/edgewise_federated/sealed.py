@@ -17,24 +17,25 @@ class Sealed:
 
     Args:
         weights: Of the devices that take part, by index.
+        reach: By which numbers are divided on their way: ``Layout.reach``.
 
     Raises:
         FederatedError: They are so few that sums hide nobody.
     """
 
-    def __init__(self, weights: Mapping[int, int]) -> None:
+    def __init__(self, weights: Mapping[int, int], reach: Array) -> None:
         if len(weights) < FEWEST:
             raise FederatedError(
                 f"secure aggregation: got {len(weights)} devices; want {FEWEST} or more"
             )
-        self._weights = dict(weights)
+        self._weights, self._reach = dict(weights), reach
         self._fixed = Fixed(BOUND, sum(weights.values()))
         # More than half: no two sets of survivors are then without a common member.
         self._round = Round(weights.keys(), len(weights) // 2 + 1)
 
     def words(self, index: int, change: Array) -> Array:
         """What a device sends: its change times its weight, under masks."""
-        words = self._fixed.encode(change, self._weights[index])
+        words = self._fixed.encode(change / self._reach, self._weights[index])
         return self._round.mask(index, words)
 
     def overhead(self, index: int) -> int:
@@ -48,4 +49,4 @@ class Sealed:
             FederatedError: They are too few to take the masks off.
         """
         weight = sum(self._weights[index] for index in sent)
-        return self._fixed.decode(self._round.total(sent), weight)
+        return self._fixed.decode(self._round.total(sent), weight) * self._reach

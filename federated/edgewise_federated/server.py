@@ -12,6 +12,7 @@ import numpy as np
 
 from edgewise.errors import ConfigError
 from edgewise.ir.op import Array
+from edgewise_federated.update import Layout
 
 # Numbers of each strategy, and what they are if nothing is said.
 OPTIONS: dict[str, dict[str, float]] = {
@@ -45,15 +46,31 @@ def options_of(strategy: str, given: Mapping[str, float] | None) -> dict[str, fl
 class Server:
     """The model of all, flat, and what the server remembers.
 
+    Statistics of batch norms become the mean of those of the devices, whatever the
+    strategy does with what is trained.
+
+    Args:
+        strategy: Its name.
+        values: Where it begins.
+        options: Numbers of the strategy.
+        layout: What the numbers are; None: all are trained.
+
     Attributes:
         values: The parameters.
         memory: Arrays by name: moments, controls.
     """
 
     def __init__(
-        self, strategy: str, values: Array, options: Mapping[str, float] | None
+        self,
+        strategy: str,
+        values: Array,
+        options: Mapping[str, float] | None,
+        layout: Layout | None = None,
     ) -> None:
         self.strategy, self.values = strategy, values.astype(np.float32)
+        size = values.size
+        self._trained = layout.trained if layout else size
+        self._positive = layout.positive if layout else size
         self.options = options_of(strategy, options)
         names = {
             "fedavgm": ("velocity",),
@@ -61,17 +78,26 @@ class Server:
             "fedyogi": ("first", "second"),
             "scaffold": ("control",),
         }.get(strategy, ())
-        self.memory = {name: np.zeros_like(self.values) for name in names}
+        self.memory = {name: np.zeros(self._trained, np.float32) for name in names}
 
     def apply(self, change: Array) -> None:
         """Take a joined change."""
         change = change.astype(np.float32)
+        step = np.float32(self.options["server_lr"]) * self._step(
+            change[: self._trained]
+        )
+        moved = self.values + np.concatenate([step, change[self._trained :]])
+        moved[self._positive :].clip(min=0, out=moved[self._positive :])
+        self.values = moved
+
+    def _step(self, change: Array) -> Array:
+        """What the strategy makes of the change of what is trained."""
         if self.strategy == "fedavgm":
             kept = np.float32(self.options["momentum"])
             self.memory["velocity"] = change = kept * self.memory["velocity"] + change
         elif self.strategy in ("fedadam", "fedyogi"):
             change = self._adaptive(change)
-        self.values = self.values + np.float32(self.options["server_lr"]) * change
+        return change
 
     def follow(self, change: Array, share: float) -> None:
         """Take the mean change of the controls of a share of all devices."""

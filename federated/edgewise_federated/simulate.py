@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
+from itertools import chain
 
 import numpy as np
 
@@ -12,11 +13,11 @@ from edgewise_federated.client import Data
 from edgewise_federated.config import FederatedConfig
 from edgewise_federated.fleet import Fleet
 from edgewise_federated.history import FederatedHistory
+from edgewise_federated.norms import followed, numbers, want_no_noise
 from edgewise_federated.rounds import Hook, Loop
 from edgewise_federated.server import Server
 from edgewise_federated.update import Layout
 from edgewise_trainer import Trainer
-from edgewise_trainer.form import statistics
 from edgewise_trainer.losses import Loss
 from edgewise_trainer.optimizers import SGD, Optimizer
 from edgewise_trainer.selection import selected
@@ -54,29 +55,25 @@ def simulate(
     module = model.module
     personal = () if config.personal is None else selected(module, config.personal)
     trainer = Trainer(model, loss, optimizer)
-    parameters = trainer.parameters()
-    _want_no_statistics(model, trainer)
-    travels = [name for name in trainer.trained if name not in personal]
-    if not travels:
+    layout = _layout(model, trainer, personal)
+    if not layout.trained:
         raise ConfigError(f"personal={config.personal!r}: nothing is left to share")
-    layout = Layout({name: parameters[name].shape for name in travels})
-    fleet = Fleet(model, partitions, config, loss, optimizer, personal)
-    values = layout.flat(parameters).astype(np.float32)
-    server = Server(config.strategy, values, config.options)
+    want_no_noise(config, layout.statistics)
+    personal = (*personal, *chain(*followed(module, personal)))
+    fleet = Fleet(model, partitions, config, loss, optimizer, personal, layout)
+    values = layout.flat(numbers(model)).astype(np.float32)
+    server = Server(config.strategy, values, config.options, layout)
     loop = Loop(config, fleet, server, layout, trainer, evaluate, reply_hook)
     return loop.run()
 
 
-def _want_no_statistics(model: Model, trainer: Trainer) -> None:
-    """Raise for batch norms in training, whose statistics no strategy joins.
+def _layout(model: Model, trainer: Trainer, personal: Collection[str]) -> Layout:
+    """What travels: parameters, then the statistics of batch norms."""
+    travels = [name for name in trainer.trained if name not in personal]
+    arrays = numbers(model)
+    means, variances = followed(model.module, travels)
 
-    Raises:
-        ConfigError: There are some.
-    """
-    found = statistics(model.module)
-    if found and set(trainer.trained) & set(selected(model.module, "norm")):
-        raise ConfigError(
-            f"got a model whose batch norms keep {min(found)!r} and others of each"
-            " device, which are not joined; want one without batch norms, or with"
-            " those folded into its convolutions"
-        )
+    def shapes(names: Sequence[str]) -> dict[str, tuple[int, ...]]:
+        return {name: arrays[name].shape for name in names}
+
+    return Layout(shapes(travels), shapes(means), shapes(variances))

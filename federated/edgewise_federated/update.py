@@ -11,21 +11,40 @@ import numpy as np
 from edgewise.errors import FederatedError
 from edgewise.ir.op import Array
 
+STRIDE = 16  # of a statistic in a round, as a multiple of what it is
 Arrays = Mapping[str, Array]
+Shapes = Mapping[str, tuple[int, ...]]
 
 
 class Layout:
-    """Names and shapes of the parameters that travel, in their order.
+    """Names and shapes of the numbers that travel, in their order.
+
+    Args:
+        shapes: By name, of what is trained.
+        means: The same of running means of batch norms, which follow the data.
+        variances: The same of running variances.
 
     Attributes:
-        shapes: By name.
+        shapes: By name, of all.
+        statistics: Names of means and variances.
         size: Numbers in all.
+        trained: How many of them are trained; they come first.
+        positive: Where variances begin, which are never below 0; they come last.
         hash: Of names and shapes: two ends with the same can talk.
     """
 
-    def __init__(self, shapes: Mapping[str, tuple[int, ...]]) -> None:
-        self.shapes = dict(shapes)
-        self.size = sum(int(np.prod(shape)) for shape in shapes.values())
+    def __init__(
+        self,
+        shapes: Shapes,
+        means: Shapes | None = None,
+        variances: Shapes | None = None,
+    ) -> None:
+        parts = (shapes, means or {}, variances or {})
+        self.shapes = {name: shape for part in parts for name, shape in part.items()}
+        sizes = [sum(map(_size, part.values())) for part in parts]
+        self.statistics = (*parts[1], *parts[2])
+        self.size, self.trained = sum(sizes), sizes[0]
+        self.positive = self.size - sizes[2]
         self.hash = crc32(repr(sorted(self.shapes.items())).encode())
 
     def flat(self, arrays: Arrays) -> Array:
@@ -34,13 +53,26 @@ class Layout:
         return np.concatenate(parts) if parts else np.zeros(0, np.float32)
 
     def named(self, flat: Array) -> dict[str, Array]:
-        """Arrays by name of all numbers."""
+        """Arrays by name, of all numbers or of the trained ones alone."""
         return dict(self._parts(flat))
+
+    def reach(self, values: Array) -> Array:
+        """In what units changes are added up as whole numbers.
+
+        Statistics have the scale of what a layer sees, and come far from where they
+        begin in one round; what is trained moves by little.
+        """
+        found = np.ones(self.size)
+        whole = np.abs(values[self.trained :])
+        found[self.trained :] = np.maximum(STRIDE * whole, 1.0)
+        return found
 
     def _parts(self, flat: Array) -> Iterator[tuple[str, Array]]:
         at = 0
         for name, shape in self.shapes.items():
-            size = int(np.prod(shape))
+            if at == flat.size:
+                return
+            size = _size(shape)
             yield name, flat[at : at + size].reshape(shape)
             at += size
 
@@ -86,3 +118,7 @@ class Update(NamedTuple):
     def replace(self, **changes: Any) -> Self:
         """The update with something changed."""
         return self._replace(**changes)
+
+
+def _size(shape: tuple[int, ...]) -> int:
+    return int(np.prod(shape))

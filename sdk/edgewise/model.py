@@ -78,10 +78,17 @@ class Model:
 
         Arrays that are stored as the source had them are read-only views.
         """
+        return self._of_role(Role.PARAMETER)
+
+    def statistics(self) -> dict[str, Array]:
+        """Running means and variances of batch norms under their names."""
+        return self._of_role(Role.STATISTIC)
+
+    def _of_role(self, role: Role) -> dict[str, Array]:
         return {
             key: logical_array(info, stored_array(info))
             for key, info in self.module.variables.items()
-            if info.role is Role.PARAMETER
+            if info.role is role
         }
 
     def to_onnx(self) -> onnx.ModelProto:

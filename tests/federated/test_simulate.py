@@ -8,9 +8,8 @@ import logging
 from pathlib import Path
 
 import numpy as np
-import onnx
 import pytest
-from tests.federated.conftest import World, network
+from tests.federated.conftest import World
 
 import edgewise as ew
 from edgewise_federated import (
@@ -137,22 +136,6 @@ def test_a_device_begins_without_what_the_one_before_it_had(world: World) -> Non
         heads.append(learned.personal)
     for name, value in heads[0].items():
         np.testing.assert_array_equal(heads[1][name], value)
-
-
-def test_statistics_of_batch_norms_are_refused(world: World) -> None:
-    graph = network().graph
-    node = onnx.helper.make_node
-    graph.node[0].output[0] = "raw"
-    names = ["raw", "g", "s", "m", "v"]
-    graph.node.insert(1, node("BatchNormalization", names, ["h"]))
-    for name in names[1:]:
-        array = np.ones(8, np.float32)
-        graph.initializer.append(onnx.numpy_helper.from_array(array, name))
-    opset = onnx.helper.make_opsetid("", 17)
-    proto = onnx.helper.make_model(graph, opset_imports=[opset], ir_version=8)
-    model = ew.convert(proto)
-    with pytest.raises(ew.ConfigError, match="not joined"):
-        simulate(model, world.partitions, FederatedConfig())
 
 
 @pytest.mark.parametrize(

@@ -110,16 +110,43 @@ def trainable_form(
     return Form(graph, forming.statistics, forming.absorbed)
 
 
-def statistics(module: Module) -> set[str]:
-    """Names of the running means and variances of batch norms."""
-    found = set()
+class Norm(NamedTuple):
+    """Names of the variables of a batch norm; None: something else is in their place.
+
+    Attributes:
+        scale: What is trained of it, and makes it use the statistics of the batch.
+        mean: The running mean.
+        variance: The running variance.
+    """
+
+    scale: str | None
+    mean: str | None
+    variance: str | None
+
+
+def batch_norms(module: Module) -> list[Norm]:
+    """All batch norms, folded or not, in the order of the model."""
+    found = []
     for graph in module.functions.values():
         for node in graph.nodes():
-            first = 3 if isinstance(node.op, BatchNorm) else 2
             if isinstance(node.op, BatchNorm | BatchNormFold):
-                values = node.inputs[first : first + 2]
-                found |= {v.op.key for v in values if v and isinstance(v.op, Variable)}
+                first = 1 if isinstance(node.op, BatchNorm) else 0
+                scale, _, *running = map(_key, node.inputs[first : first + 4])
+                found.append(Norm(scale, *running))
     return found
+
+
+def statistics(module: Module) -> set[str]:
+    """Names of the running means and variances of batch norms."""
+    names = [
+        name for norm in batch_norms(module) for name in (norm.mean, norm.variance)
+    ]
+    return {name for name in names if name is not None}
+
+
+def _key(value: Value | None) -> str | None:
+    """The name of a variable; None for any other value."""
+    return value.op.key if value and isinstance(value.op, Variable) else None
 
 
 def _inlined(module: Module, trained: Collection[str]) -> Graph:
