@@ -10,7 +10,7 @@ import numpy as np
 from edgewise.errors import FederatedError
 from edgewise.ir.op import Array
 from edgewise.model import Model
-from edgewise_federated.norms import numbers
+from edgewise_federated.norms import numbers, part
 from edgewise_federated.steer import ANCHOR, CONTROL, Controlled, Proximal
 from edgewise_federated.update import Layout
 from edgewise_trainer import Trainer
@@ -43,7 +43,7 @@ class Learned(NamedTuple):
     """What came of it.
 
     Attributes:
-        change: Of the parameters that travel, flat.
+        change: Of the parameters that it trains and that travel, flat.
         loss: Mean loss of the last pass.
         control: What the control of the device is now, flat; None: there is none.
         personal: Parameters that stay, by name.
@@ -86,9 +86,17 @@ class Client:
         self._optimizer = optimizer
         self._trainer = Trainer(model, loss, optimizer, trainable)
         self._personal = tuple(personal)
+        self._sends: dict[int, Layout] = {}
         # What a device begins with that neither the model of all nor it has: never what
         # the device before it had.
         self._first = numbers(self._trainer.export())
+
+    def sends(self, layout: Layout) -> Layout:
+        """The part of all numbers that it trains: no other changes."""
+        if layout.hash not in self._sends:
+            module, trained = self._model.module, self._trainer.trained
+            self._sends[layout.hash] = part(layout, module, trained)
+        return self._sends[layout.hash]
 
     def learn(
         self,
@@ -107,26 +115,30 @@ class Client:
             data: The device's examples.
             work: What it is asked.
             personal: Its own parameters; those of the model where it has none yet.
-            control: SCAFFOLD: its control, flat.
+            control: SCAFFOLD: its control, flat, of what it sends.
+
+        Raises:
+            FederatedError: Its training left the finite numbers.
         """
-        named = layout.named(values)
+        named, sends = layout.named(values), self.sends(layout)
         given = {**self._first, **named, **personal}
-        correction = None
+        common = correction = None
         if work.control is not None and control is not None:
-            correction = work.control - control
-        self._trainer.restart(given, self._state(named, layout, correction))
+            common = sends.learned().flat(layout.named(work.control))
+            correction = common - control
+        self._trainer.restart(given, self._state(named, sends, correction))
         loss = self._fit(data, work)
         now = numbers(self._trainer.export())
-        change = layout.flat(now) - values
+        change = sends.flat(now) - sends.flat(named)
         if not np.isfinite(change).all() or not np.isfinite(loss):
             raise FederatedError("its training left the finite numbers")
         kept = {name: now[name] for name in self._personal}
-        if correction is None or work.control is None or control is None:
+        if common is None or control is None:
             return Learned(change, loss, None, kept)
         steps = self._trainer.steps
         rate = sum(rate_at(self._optimizer.lr, step) for step in range(steps))
-        learned = change[: layout.trained]
-        moved = control - work.control - learned / np.float32(max(rate, 1e-12))
+        learned = change[: sends.trained]
+        moved = control - common - learned / np.float32(max(rate, 1e-12))
         return Learned(change, loss, moved.astype(np.float32), kept)
 
     def _fit(self, data: Data, work: Work) -> float:
@@ -141,13 +153,13 @@ class Client:
         return loss
 
     def _state(
-        self, named: Mapping[str, Array], layout: Layout, correction: Array | None
+        self, named: Mapping[str, Array], sends: Layout, correction: Array | None
     ) -> dict[str, Array]:
         """What the steering optimizers begin with, as it is stored."""
         if self._strategy == "fedprox":
             slot, arrays = ANCHOR, dict(named)
         elif correction is not None:
-            slot, arrays = CONTROL, layout.named(correction)
+            slot, arrays = CONTROL, sends.named(correction)
         else:
             return {}
         found = {}

@@ -53,17 +53,22 @@ class Device:
     """What a device can do.
 
     Attributes:
+        speed: How fast it learns: 1.0 passes over 1,000 examples in a second of the
+            simulation's clock.
         available: Chance that it answers a round.
         trainable: What it trains, as ``Trainer`` has it.
         local_epochs: Passes over its data; None: as the run has it.
     """
 
+    speed: float = 1.0
     available: float = 1.0
     trainable: str | Sequence[str] = "all"
     local_epochs: int | None = None
 
     def __post_init__(self) -> None:
         """Refuse what no device is."""
+        if not 0 < self.speed < float("inf"):
+            raise ConfigError(f"speed={self.speed!r}: want a number above 0")
         if not 0 <= self.available <= 1:
             raise ConfigError(
                 f"available={self.available!r}: want a chance from 0 to 1"
@@ -87,6 +92,7 @@ class FederatedConfig:
         secure_aggregation: Whether the server sees the sum of updates alone: at least
             three devices, more than half of whom stay to the end of a round.
         privacy: Differential privacy; None: none.
+        deadline_s: Seconds of a round; who has not answered by then has failed.
         quorum: Share of the devices asked without which a round fails.
         max_norm: Largest norm of an update that is accepted; None: any.
         checkpoint_dir: Where a run is kept so that it can go on; None: nowhere.
@@ -104,6 +110,7 @@ class FederatedConfig:
     personal: str | Sequence[str] | None = None
     secure_aggregation: bool = False
     privacy: Privacy | None = None
+    deadline_s: float = 60.0
     quorum: float = 0.5
     max_norm: float | None = None
     checkpoint_dir: str | None = None
@@ -116,6 +123,8 @@ class FederatedConfig:
             value = getattr(self, name)
             if not isinstance(value, int) or value < 1:
                 raise ConfigError(f"{name}={value!r}: want a whole number from 1 on")
+        if not self.deadline_s > 0:
+            raise ConfigError(f"deadline_s={self.deadline_s!r}: want seconds above 0")
         if not 0 <= self.quorum <= 1:
             raise ConfigError(f"quorum={self.quorum!r}: want a share from 0 to 1")
         if self.strategy not in STRATEGIES:

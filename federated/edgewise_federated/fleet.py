@@ -1,31 +1,72 @@
-"""The devices of a simulated run: what each remembers, and what it sends."""
+"""The devices of a simulated run, in one process and in time that costs none.
+
+A device takes ``examples * passes / (RATE * speed)`` seconds of a clock that stands
+still while it learns and jumps to the next reply when the loop asks for it: who is
+late, and who comes first, depends on nothing but what was asked for.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import heapq
+from collections.abc import Collection, Mapping, Sequence
+from typing import TYPE_CHECKING, NamedTuple
 
-import numpy as np
-
-from edgewise.errors import ConfigError
+from edgewise.errors import ConfigError, FederatedError
 from edgewise.ir.op import Array
 from edgewise.model import Model
-from edgewise_federated.client import Client, Data, Learned, Work
-from edgewise_federated.codecs import Feedback, codec, received
+from edgewise_federated.client import Client, Data
 from edgewise_federated.config import Device, FederatedConfig
-from edgewise_federated.update import Layout
+from edgewise_federated.crew import Seal
+from edgewise_federated.device import FRESH, Memory, Worker
+from edgewise_federated.norms import part
+from edgewise_federated.order import Member, Order, Reply
+from edgewise_federated.select import answers
+from edgewise_federated.update import Layout, Update
 from edgewise_trainer.losses import Loss
 from edgewise_trainer.optimizers import Optimizer
+from edgewise_trainer.selection import selected
+from edgewise_trainer.task import Trainable
 
-LEARN, SEND = 3, 4  # what is drawn for
+if TYPE_CHECKING:  # only runs that hide updates want cryptography
+    from edgewise_federated.sealed import Together
+
 EVERYONE = Device()
+RATE = 1000.0  # examples that a device of speed 1 passes over in a second
+
+
+class Task(NamedTuple):
+    """An order on its way; in the order in which replies arrive.
+
+    Attributes:
+        due: When its reply arrives.
+        turn: Which of all orders it is: the first first, of those that arrive at once.
+        device: Who does it.
+        order: What is asked.
+    """
+
+    due: float
+    turn: int
+    device: int
+    order: Order
 
 
 class Fleet:
     """All devices, in one process.
 
-    Attributes:
-        size: How many there are.
+    Args:
+        model: The model.
+        partitions: (inputs, targets) of each device.
+        config: Of the run.
+        layout: Of what travels.
+        loss: What each device makes small.
+        optimizer: How.
         personal: Names of the parameters that stay with each.
+
+    Attributes:
+        size: How many devices there are.
+
+    Raises:
+        ConfigError: There are no devices, or not one description for each.
     """
 
     def __init__(
@@ -33,107 +74,154 @@ class Fleet:
         model: Model,
         partitions: Sequence[Data],
         config: FederatedConfig,
+        layout: Layout,
         loss: str | Loss,
         optimizer: Optimizer,
         personal: Sequence[str],
-        layout: Layout,
     ) -> None:
         if not partitions:
             raise ConfigError("simulate: got no partitions; want one a device")
         if config.devices is not None and len(config.devices) != len(partitions):
             got, want = len(config.devices), len(partitions)
             raise ConfigError(f"devices: got {got}; want {want}, one a partition")
-        self.size, self.personal = len(partitions), tuple(personal)
+        self.size = len(partitions)
         self._model, self._partitions, self._config = model, partitions, config
+        self._layout, self._personal = layout, tuple(personal)
         self._ways = (loss, optimizer)
-        self._clients: dict[str, Client] = {}
-        whole = layout.size - layout.trained
-        self._feedback = [Feedback(codec(config.codec), whole) for _ in partitions]
-        self._own: list[dict[str, Array]] = [{} for _ in partitions]
-        self._controls: dict[int, Array] = {}
+        self._workers: dict[tuple[str, float], Worker] = {}
+        self._parts: dict[str, Layout] = {}
+        self._memory: dict[int, Memory] = {}
+        self._pending: dict[int, Memory] = {}
+        self._tasks: list[Task] = []
+        self._time, self._sent = 0.0, 0
+        self._seal: Together | None = None
 
-    def examples(self, index: int) -> int:
-        """How many a device learns from."""
-        return len(self._partitions[index][1])
+    def now(self) -> float:
+        """Seconds that have passed for the devices."""
+        return self._time
 
-    def learn(
-        self,
-        index: int,
-        number: int,
-        values: Array,
-        layout: Layout,
-        control: Array | None,
-        mu: float,
-    ) -> Learned:
-        """A device's part of a round."""
-        device, config = self._device(index), self._config
-        work = Work(
-            device.local_epochs or config.local_epochs,
-            config.batch_size,
-            control,
-            (config.seed, number, index, LEARN),
+    def present(self, want: int) -> Sequence[int]:
+        """Devices that are ever there."""
+        del want
+        return [i for i in range(self.size) if self._device(i).available > 0]
+
+    def member(self, device: int) -> Member:
+        """What a device is said to be; where nothing is said, it takes no time."""
+        said, config = self._device(device), self._config
+        return Member(
+            len(self._partitions[device][1]),
+            self._sends(said.trainable),
+            said.local_epochs or config.local_epochs,
+            float("inf") if config.devices is None else said.speed * RATE,
+            said.available,
         )
-        own = None
-        if control is not None:
-            own = self._controls.get(index, np.zeros_like(control))
-        client = self._client(device, mu)
-        learned = client.learn(
-            values, layout, self._partitions[index], work, self._own[index], own
-        )
-        self._own[index] = learned.personal
-        return learned
 
-    def send(self, index: int, number: int, change: Array) -> tuple[Array, int]:
-        """What of a change arrives, and its bytes on the way."""
-        draw = np.random.default_rng((self._config.seed, number, index, SEND))
-        feedback = self._feedback[index]
-        message = feedback.send(change, draw)
-        return received(message), len(message.data)
+    def seal(self, number: int, devices: Sequence[int], until: float) -> Seal:
+        """Keys and shares of the devices that will answer."""
+        del until
+        # Only runs that hide updates want cryptography.
+        from edgewise_federated.sealed import Together  # noqa: PLC0415
 
-    def keep(self, index: int, control: Array) -> Array:
-        """Remember a device's control; how it changed."""
-        old = self._controls.get(index, np.zeros_like(control))
-        self._controls[index] = control
-        return control - old
+        there = [i for i in devices if answers(self._config, number, i)]
+        self._seal = Together(there)
+        return self._seal
+
+    def send(self, device: int, order: Order) -> None:
+        """Ask a device; what it learns it learns when its reply is wanted."""
+        member = self.member(device)
+        due = self._time + member.examples * order.epochs / member.speed
+        heapq.heappush(self._tasks, Task(due, self._sent, device, order))
+        self._sent += 1
+
+    def next(self, until: float) -> Reply | None:
+        """The reply that is ready first, if that is before ``until``."""
+        if not self._tasks or self._tasks[0].due > until:
+            if self._tasks:
+                self._time = max(self._time, until)
+            return None
+        task = heapq.heappop(self._tasks)
+        self._time = max(self._time, task.due)
+        return self._reply(task.device, task.order)
+
+    def forget(self) -> None:
+        """Tasks that are not done yet never will be."""
+        self._tasks.clear()
+
+    def settle(self, taken: Collection[int]) -> None:
+        """Let devices whose updates were used remember what they sent."""
+        for device in taken:
+            self._memory[device] = self._pending[device]
+        self._pending.clear()
+
+    def _reply(self, device: int, order: Order) -> Reply:
+        number = order.number
+        if not answers(self._config, number, device):
+            return Reply(device, number, None, failure="not there")
+        before = self._memory.get(device, FRESH)
+        worker = self._worker(self._device(device).trainable, order.mu)
+        data, mask, beside = self._partitions[device], None, 0
+        if self._seal is not None:
+            mask, beside = self._seal.mask(device), self._seal.overhead(device)
+        try:
+            answer = worker.answer(device, order, data, before, mask)
+        except FederatedError as error:
+            return Reply(device, number, None, failure=str(error))
+        self._memory[device] = before._replace(personal=answer.memory.personal)
+        self._pending[device] = answer.memory
+        arrays = worker.sends.named(answer.numbers())
+        sent = answer.bytes + beside
+        update = Update(arrays, answer.examples, answer.loss, sent)
+        return Reply(device, number, update, answer.control, sent)
 
     def _device(self, index: int) -> Device:
         devices = self._config.devices
         return EVERYONE if devices is None else devices[index]
 
-    def _client(self, device: Device, mu: float) -> Client:
-        """The learner for devices that train the same."""
-        key = repr(device.trainable)
-        if key not in self._clients:
+    def _sends(self, trainable: Trainable) -> Layout:
+        """What of the model a device sends that trains a part."""
+        key = repr(trainable)
+        if key not in self._parts:
+            module = self._model.module
+            found = part(self._layout, module, selected(module, trainable))
+            if not found.trained:
+                raise ConfigError(
+                    f"devices: trainable={trainable!r}: none of that is shared"
+                )
+            self._parts[key] = found
+        return self._parts[key]
+
+    def _worker(self, trainable: Trainable, mu: float) -> Worker:
+        """What devices that train the same learn with."""
+        key = repr(trainable), mu
+        if key not in self._workers:
             loss, optimizer = self._ways
-            self._clients[key] = Client(
-                self._model,
-                loss,
-                optimizer,
-                self._config.strategy,
-                device.trainable,
-                mu,
-                self.personal,
+            strategy = self._config.strategy
+            client = Client(
+                self._model, loss, optimizer, strategy, trainable, mu, self._personal
             )
-        return self._clients[key]
+            self._workers[key] = Worker(client, self._layout, self._config)
+        return self._workers[key]
 
     def memory(self) -> dict[str, Array]:
-        """What devices remember, by name."""
+        """What devices remember, by name, and what they are at."""
         found: dict[str, Array] = {}
-        for index, feedback in enumerate(self._feedback):
-            if feedback.lost is not None:
-                found[f"lost/{index}"] = feedback.lost
-            for name, array in self._own[index].items():
-                found[f"own/{index}/{name}"] = array
-        return found | {f"control/{i}": array for i, array in self._controls.items()}
+        for index, memory in self._memory.items():
+            found |= {f"{index}/own/{k}": v for k, v in memory.personal.items()}
+            for slot, array in (("control", memory.control), ("lost", memory.lost)):
+                if array is not None:
+                    found[f"{index}/{slot}"] = array
+        return found
 
     def remember(self, memory: Mapping[str, Array]) -> None:
         """Take back what ``memory`` gave."""
         for name, array in memory.items():
-            kind, _, rest = name.partition("/")
-            index, _, key = rest.partition("/")
-            if kind == "lost":
-                self._feedback[int(index)].lost = array
-            elif kind == "own":
-                self._own[int(index)][key] = array
-            elif kind == "control":
-                self._controls[int(index)] = array
+            index, _, rest = name.partition("/")
+            slot, _, key = rest.partition("/")
+            old = self._memory.get(int(index), FRESH)
+            if slot == "own":
+                old = old._replace(personal={**old.personal, key: array})
+            elif slot == "control":
+                old = old._replace(control=array)
+            elif slot == "lost":
+                old = old._replace(lost=array)
+            self._memory[int(index)] = old

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Collection
+from itertools import chain
 
 from edgewise.errors import ConfigError
 from edgewise.ir.module import Module
 from edgewise.ir.op import Array
 from edgewise.model import Model
 from edgewise_federated.config import FederatedConfig
+from edgewise_federated.update import Layout
 from edgewise_trainer.form import batch_norms
 
 
@@ -26,6 +28,11 @@ def followed(module: Module, trained: Collection[str]) -> tuple[list[str], list[
     means = [norm.mean for norm in norms if norm.mean is not None]
     variances = [norm.variance for norm in norms if norm.variance is not None]
     return list(dict.fromkeys(means)), list(dict.fromkeys(variances))
+
+
+def part(layout: Layout, module: Module, trained: Collection[str]) -> Layout:
+    """What of all that travels changes where some parameters are trained."""
+    return layout.only({*trained, *chain(*followed(module, trained))})
 
 
 def want_no_noise(config: FederatedConfig, names: Collection[str]) -> None:

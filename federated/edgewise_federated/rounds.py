@@ -1,54 +1,32 @@
-"""The loop of a federated run: ask, learn, check, join, evaluate, keep."""
+"""The loop of a federated run: ask, wait, check, let in, evaluate, keep."""
 
 from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Callable, Sequence
-from dataclasses import fields
-from typing import TYPE_CHECKING, Any, NamedTuple
+from collections.abc import Callable, Collection, Mapping, Sequence
 
 import numpy as np
 
-from edgewise.errors import CheckpointError, FederatedError
+from edgewise.errors import FederatedError
 from edgewise.ir.op import Array
 from edgewise.model import Model
-from edgewise_federated import keep
 from edgewise_federated.accountant import epsilon
-from edgewise_federated.aggregate import mean, rule_of
 from edgewise_federated.client import Data
 from edgewise_federated.config import FederatedConfig
-from edgewise_federated.fleet import Fleet
+from edgewise_federated.crew import Crew, Seal
 from edgewise_federated.history import FederatedHistory, Round
-from edgewise_federated.select import answers, chosen, share_of
-from edgewise_federated.server import Server
+from edgewise_federated.ledger import Ledger
+from edgewise_federated.order import Order, Reply, Sums
+from edgewise_federated.select import share_of
+from edgewise_federated.strategy import Strategy
 from edgewise_federated.update import Layout, Update
 from edgewise_trainer import Trainer
 
-if TYPE_CHECKING:  # only runs that hide updates want cryptography
-    from edgewise_federated.sealed import Sealed
-
 logger = logging.getLogger(__name__)
-NOISE = 5  # what is drawn for
-BYTES = 4  # of a float32 on its way down
+FLOAT = 4  # bytes of a float32 on its way down
 
 Hook = Callable[[int, int, Update], "Update | None"]
-
-
-class Answer(NamedTuple):
-    """What came of one device.
-
-    Attributes:
-        update: What it sent; None: nothing that can be used.
-        control: Its control, to be kept if its update is taken.
-        bytes: What it sent in all.
-        loss: Mean loss of its last pass.
-    """
-
-    update: Update | None
-    control: Array | None
-    bytes: int
-    loss: float
 
 
 class Loop:
@@ -56,9 +34,9 @@ class Loop:
 
     Args:
         config: What it is asked for.
-        fleet: The devices.
-        server: The model of all.
-        layout: What its numbers are.
+        crew: The devices.
+        strategy: Who is asked, and what is made of the answers.
+        layout: What the numbers of the model are.
         trainer: Evaluates, and gives the model.
         evaluate: Evaluation data; None: none.
         hook: May change, drop or fail updates, for studying failures.
@@ -67,108 +45,109 @@ class Loop:
     def __init__(
         self,
         config: FederatedConfig,
-        fleet: Fleet,
-        server: Server,
+        crew: Crew,
+        strategy: Strategy,
         layout: Layout,
         trainer: Trainer,
         evaluate: Data | None,
         hook: Hook | None,
     ) -> None:
-        self._config, self._fleet, self._server = config, fleet, server
+        self._config, self._crew, self._strategy = config, crew, strategy
         self._layout, self._trainer = layout, trainer
         self._evaluate, self._hook = evaluate, hook
-        self._rounds: list[Round] = []
+        self._ledger = Ledger(config, crew, strategy, layout)
 
     def run(self) -> FederatedHistory:
         """All rounds that are left."""
-        self._resume()
-        while len(self._rounds) < self._config.rounds:
-            self._rounds.append(self._round(len(self._rounds) + 1))
-            self._keep()
-        return FederatedHistory(tuple(self._rounds), self._model())
+        rounds = self._ledger.resume()
+        while len(rounds) < self._config.rounds:
+            rounds.append(self._round(len(rounds) + 1))
+            self._ledger.keep(rounds)
+        return FederatedHistory(tuple(rounds), self._model())
 
     def _round(self, number: int) -> Round:
         start = time.monotonic()
-        asked = chosen(self._config, self._fleet.size, number)
-        sealed = self._sealed(number, asked)
-        answered = {index: self._ask(number, index, sealed) for index in asked}
-        good = {i: a for i, a in answered.items() if a.update is not None}
+        asked = self._strategy.chosen(number, self._crew)
+        until = self._crew.now() + self._config.deadline_s
+        seal = None
+        if self._config.secure_aggregation:
+            seal = self._crew.seal(number, asked, until)
+        orders = self._orders(number, asked if seal is None else seal.devices)
+        for device, order in orders.items():
+            self._crew.send(device, order)
+        replies = self._replies(number, orders.keys(), until)
+        good = [reply for reply in replies if reply.update is not None]
         self._want_quorum(number, len(asked), len(good))
-        if good:
-            self._join(number, good, sealed)
-        loss, accuracy = self._evaluated(list(answered.values()))
+        self._let_in(number, good, orders, seal, until)
+        loss, accuracy = self._evaluated(replies)
         return Round(
             number,
             clients=len(asked),
             failures=len(asked) - len(good),
             loss=loss,
             accuracy=accuracy,
-            upload_bytes=sum(answer.bytes for answer in answered.values()),
+            upload_bytes=sum(reply.bytes for reply in replies),
             download_bytes=len(asked) * self._download(),
             seconds=time.monotonic() - start,
             epsilon=self._epsilon(number),
         )
 
-    def _sealed(self, number: int, asked: Sequence[int]) -> Sealed | None:
-        """What hides updates; None where nothing does."""
-        if not self._config.secure_aggregation:
-            return None
-        from edgewise_federated.sealed import Sealed  # noqa: PLC0415 - as said above
-
-        there = [index for index in asked if answers(self._config, number, index)]
-        private = self._config.privacy is not None
-        weights = {i: 1 if private else self._fleet.examples(i) for i in there}
-        return Sealed(weights, self._layout.reach(self._server.values))
-
-    def _ask(self, number: int, index: int, sealed: Sealed | None) -> Answer:
-        """A device's answer; what it cannot give is a failure, never an end."""
-        if not answers(self._config, number, index):
-            return Answer(None, None, 0, float("nan"))
-        control = self._server.memory.get("control")
-        mu = self._server.options.get("mu", 0.0)
-        try:
-            learned = self._fleet.learn(
-                index, number, self._server.values, self._layout, control, mu
+    def _orders(self, number: int, devices: Collection[int]) -> dict[int, Order]:
+        """What each device is asked."""
+        privacy, strategy = self._config.privacy, self._strategy
+        members = {device: self._crew.member(device) for device in devices}
+        weights = {i: 1 if privacy else m.examples for i, m in members.items()}
+        total, hidden = sum(weights.values()), self._config.secure_aggregation
+        return {
+            device: Order(
+                number,
+                strategy.values,
+                member.epochs,
+                strategy.mu,
+                strategy.control,
+                privacy.clip if privacy else None,
+                Sums(weights[device], total) if hidden else None,
             )
-        except FederatedError as error:
-            logger.warning("round %d, device %d: %s", number, index, error)
-            return Answer(None, None, 0, float("nan"))
-        change = self._clipped(learned.change)
-        if sealed is not None:
-            arrived = sealed.words(index, change)
-            sent = arrived.nbytes + sealed.overhead(index)
-        else:
-            arrived, sent = self._fleet.send(index, number, change)
-        if learned.control is not None:
-            sent += BYTES * self._layout.trained
-        update = Update(
-            self._layout.named(arrived),
-            self._fleet.examples(index),
-            learned.loss,
-            sent,
-        )
-        taken = self._checked(number, index, update)
-        return Answer(taken, learned.control, sent, learned.loss)
+            for device, member in members.items()
+        }
 
-    def _clipped(self, change: Array) -> Array:
-        """Within the norm that privacy allows."""
-        privacy = self._config.privacy
-        if privacy is None:
-            return change
-        norm = float(np.linalg.norm(change))
-        return change * np.float32(min(1.0, privacy.clip / max(norm, 1e-12)))
+    def _replies(
+        self, number: int, devices: Collection[int], until: float
+    ) -> list[Reply]:
+        """One reply of each device, checked, in order of devices.
 
-    def _checked(self, number: int, index: int, update: Update) -> Update | None:
-        """An update that may be used; None for any other."""
+        Who has not answered when the crew's clock shows ``until`` has failed.
+        """
+        found: dict[int, Reply] = {}
+        while len(found) < len(devices):
+            reply = self._crew.next(until)
+            if reply is None:
+                break
+            if reply.number == number and reply.device in devices - found.keys():
+                found[reply.device] = self._checked(reply)
+        self._crew.forget()
+        for device in devices - found.keys():
+            found[device] = Reply(device, number, None, failure="no answer in time")
+            logger.warning("round %d, device %d: no answer in time", number, device)
+        return [found[device] for device in sorted(found)]
+
+    def _checked(self, reply: Reply) -> Reply:
+        """The reply with an update that may be used, or with none."""
+        number, device = reply.number, reply.device
+        if reply.update is None:
+            logger.warning("round %d, device %d: %s", number, device, reply.failure)
+            return reply
         try:
-            found = self._hook(number, index, update) if self._hook else update
+            hook, update = self._hook, reply.update
+            found = update if hook is None else hook(number, device, update)
             if found is None:
-                return None
-            self._layout.check(found.arrays, self._config.max_norm)
+                return reply._replace(update=None, failure="vanished")
+            sends = self._crew.member(device).sends
+            sends.check(found.arrays, self._config.max_norm)
         except Exception as error:  # noqa: BLE001 - whatever it does, the run goes on
-            logger.warning("round %d, device %d: %s", number, index, error)
-            return None
-        return found
+            logger.warning("round %d, device %d: %s", number, device, error)
+            return reply._replace(update=None, failure=str(error))
+        return reply._replace(update=found)
 
     def _want_quorum(self, number: int, asked: int, good: int) -> None:
         if self._config.privacy is not None:  # an empty round is as likely as it is
@@ -180,116 +159,64 @@ class Loop:
                 f" {least} (quorum={self._config.quorum:g})"
             )
 
-    def _join(
-        self, number: int, good: dict[int, Answer], sealed: Sealed | None
+    def _let_in(
+        self,
+        number: int,
+        good: Sequence[Reply],
+        orders: Mapping[int, Order],
+        seal: Seal | None,
+        until: float,
     ) -> None:
         """Let the updates of a round into the model."""
-        if sealed is not None:
-            self._server.apply(self._unsealed(number, good, sealed))
-            return
-        updates = [a.update for a in good.values() if a.update is not None]
-        changes = np.stack([self._layout.flat(u.arrays) for u in updates])
-        weights = np.asarray([u.examples for u in updates], np.float64)
-        if self._config.privacy is not None:
-            change = self._noisy(number, changes.sum(0, dtype=np.float64))
-        else:
-            rule = rule_of(self._config.strategy)
-            change = rule(changes.astype(np.float64), weights)
-        self._server.apply(change)
-        moved = [
-            self._fleet.keep(index, answer.control)
-            for index, answer in good.items()
-            if answer.control is not None
-        ]
-        if moved:
-            share = len(moved) / self._fleet.size
-            self._server.follow(mean(np.stack(moved), np.ones(len(moved))), share)
+        if seal is not None:
+            mean = self._opened(good, orders, seal, until)
+            self._strategy.take_sum(number, mean, len(good), self._crew)
+        elif good:
+            self._strategy.take(number, good, self._crew)
+        self._crew.settle([reply.device for reply in good])
 
-    def _unsealed(self, number: int, good: dict[int, Answer], sealed: Sealed) -> Array:
-        """The mean change, of sums that nobody could look into."""
+    def _opened(
+        self,
+        good: Sequence[Reply],
+        orders: Mapping[int, Order],
+        seal: Seal,
+        until: float,
+    ) -> Array:
+        """The mean change of those whose words arrived."""
+        from edgewise_federated.sealed import mean  # noqa: PLC0415 - wants cryptography
+
         sent = {
-            index: self._layout.flat(answer.update.arrays).astype(np.uint32)
-            for index, answer in good.items()
-            if answer.update is not None
+            reply.device: self._layout.flat(reply.update.arrays).astype(np.uint32)
+            for reply in good
+            if reply.update is not None
         }
-        mean_ = sealed.mean(sent)
-        if self._config.privacy is None:
-            return mean_
-        return self._noisy(number, mean_ * len(sent))
-
-    def _noisy(self, number: int, total: Array) -> Array:
-        """The mean over the expected number of devices, with noise on the sum."""
-        privacy = self._config.privacy
-        assert privacy is not None  # noqa: S101 - as asked
-        draw = np.random.default_rng((self._config.seed, number, NOISE))
-        deviation = privacy.clip * privacy.noise_multiplier
-        noise = draw.normal(0.0, deviation, total.size)
-        expected = share_of(self._config, self._fleet.size) * self._fleet.size
-        return np.asarray((total + noise) / expected)
+        told = {i: order.sums for i, order in orders.items() if order.sums is not None}
+        weights = [told[device].weight for device in sent]
+        total = seal.total(sent, until)
+        found = mean(total, weights, max(sums.total for sums in told.values()))
+        return found * self._layout.reach(self._strategy.values)
 
     def _epsilon(self, number: int) -> float | None:
         privacy = self._config.privacy
         if privacy is None:
             return None
-        share = share_of(self._config, self._fleet.size)
+        share = share_of(self._config, self._crew.size)
         return epsilon(share, privacy.noise_multiplier, number, privacy.delta)
 
-    def _evaluated(
-        self, answered: Sequence[Answer]
-    ) -> tuple[float | None, float | None]:
+    def _evaluated(self, replies: Sequence[Reply]) -> tuple[float | None, float | None]:
         if self._evaluate is None:
-            losses = [a.loss for a in answered if np.isfinite(a.loss)]
+            found = [r.update.loss for r in replies if r.update is not None]
+            losses = [loss for loss in found if np.isfinite(loss)]
             return float(np.mean(losses)) if losses else None, None
-        self._trainer.restart(self._layout.named(self._server.values))
-        found = self._trainer.evaluate(self._evaluate, len(self._evaluate[1]))
-        return found["loss"], found.get("accuracy")
+        self._trainer.restart(self._layout.named(self._strategy.values))
+        scores = self._trainer.evaluate(self._evaluate, len(self._evaluate[1]))
+        return scores["loss"], scores.get("accuracy")
 
     def _download(self) -> int:
         """Bytes that each device is sent."""
-        controls = self._layout.trained if "control" in self._server.memory else 0
-        return BYTES * (self._layout.size + controls)
+        controls = 0 if self._strategy.control is None else self._layout.trained
+        return FLOAT * (self._layout.size + controls)
 
     def _model(self) -> Model:
-        self._trainer.restart(self._layout.named(self._server.values))
+        self._trainer.restart(self._layout.named(self._strategy.values))
         return self._trainer.export()
-
-    def _facts(self) -> dict[str, Any]:
-        """What a run has to be asked again to go on."""
-        config = self._config
-        free = {"rounds", "checkpoint_dir", "quorum"}
-        names = [field.name for field in fields(config) if field.name not in free]
-        facts = {name: repr(getattr(config, name)) for name in names}
-        return facts | {"fleet": self._fleet.size, "layout": self._layout.hash}
-
-    def _keep(self) -> None:
-        if self._config.checkpoint_dir is None:
-            return
-        arrays = {"model": self._server.values}
-        arrays |= {f"server/{k}": v for k, v in self._server.memory.items()}
-        arrays |= {f"fleet/{k}": v for k, v in self._fleet.memory().items()}
-        facts = {"run": self._facts(), "rounds": [list(one) for one in self._rounds]}
-        keep.save(self._config.checkpoint_dir, keep.Kept(facts, arrays))
-
-    def _resume(self) -> None:
-        folder = self._config.checkpoint_dir
-        kept = None if folder is None else keep.load(folder)
-        if kept is None:
-            return
-        if kept.facts.get("run") != self._facts():
-            raise CheckpointError(
-                f"{folder}: holds a run of another kind: {kept.facts.get('run')};"
-                f" want {self._facts()}"
-            )
-        self._rounds = [Round(*row) for row in kept.facts["rounds"]]
-        self._server.values = kept.arrays["model"]
-        for name, array in kept.arrays.items():
-            owner, _, key = name.partition("/")
-            if owner == "server":
-                self._server.memory[key] = array
-        own = {
-            name.partition("/")[2]: array
-            for name, array in kept.arrays.items()
-            if name.startswith("fleet/")
-        }
-        self._fleet.remember(own)
-        logger.info("%s: goes on after round %d", folder, len(self._rounds))

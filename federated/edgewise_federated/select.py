@@ -2,25 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import numpy as np
 
-from edgewise_federated.config import Device, FederatedConfig
+from edgewise.errors import FederatedError
+from edgewise_federated.config import FederatedConfig
+from edgewise_federated.crew import Crew
 
 ASK, ANSWER = 1, 2  # what is drawn for
 
 
-def chosen(config: FederatedConfig, count: int, number: int) -> list[int]:
-    """Indices of the devices of a round, in order.
+def chosen(config: FederatedConfig, crew: Crew, number: int) -> list[int]:
+    """The devices of a round, in order.
 
     Under privacy each is in it by its own chance, so that a round may be empty.
+
+    Raises:
+        FederatedError: Nobody can be asked.
     """
     draw = np.random.default_rng((config.seed, number, ASK))
-    share = min(config.clients_per_round / count, 1.0)
     if config.privacy is not None:
-        return [int(index) for index in np.flatnonzero(draw.random(count) < share)]
-    able = _able(config, count)
+        share = share_of(config, crew.size)
+        return [int(index) for index in np.flatnonzero(draw.random(crew.size) < share)]
+    able = crew.present(config.clients_per_round)
+    if not able:
+        raise FederatedError(f"round {number}: no device is there to be asked")
     size = min(config.clients_per_round, len(able))
     return sorted(int(index) for index in draw.choice(able, size, replace=False))
 
@@ -36,12 +41,3 @@ def answers(config: FederatedConfig, number: int, client: int) -> bool:
 def share_of(config: FederatedConfig, count: int) -> float:
     """The chance of each device to be in a round."""
     return min(config.clients_per_round / count, 1.0)
-
-
-def _able(config: FederatedConfig, count: int) -> Sequence[int]:
-    """Devices that are ever there."""
-    devices: Sequence[Device] = config.devices or ()
-    everyone = list(range(count))
-    if not devices:
-        return everyone
-    return [index for index in everyone if devices[index].available > 0]

@@ -99,10 +99,9 @@ class Server:
             change = self._adaptive(change)
         return change
 
-    def follow(self, change: Array, share: float) -> None:
-        """Take the mean change of the controls of a share of all devices."""
-        moved = self.memory["control"] + np.float32(share) * change
-        self.memory["control"] = moved.astype(np.float32)
+    def follow(self, change: Array) -> None:
+        """Take the mean change of all controls."""
+        self.memory["control"] = (self.memory["control"] + change).astype(np.float32)
 
     def _adaptive(self, change: Array) -> Array:
         b1, b2 = self.options["beta1"], self.options["beta2"]

@@ -15,7 +15,7 @@ from edgewise_federated.fleet import Fleet
 from edgewise_federated.history import FederatedHistory
 from edgewise_federated.norms import followed, numbers, want_no_noise
 from edgewise_federated.rounds import Hook, Loop
-from edgewise_federated.server import Server
+from edgewise_federated.strategy import Own
 from edgewise_federated.update import Layout
 from edgewise_trainer import Trainer
 from edgewise_trainer.losses import Loss
@@ -60,10 +60,10 @@ def simulate(
         raise ConfigError(f"personal={config.personal!r}: nothing is left to share")
     want_no_noise(config, layout.statistics)
     personal = (*personal, *chain(*followed(module, personal)))
-    fleet = Fleet(model, partitions, config, loss, optimizer, personal, layout)
+    fleet = Fleet(model, partitions, config, layout, loss, optimizer, personal)
     values = layout.flat(numbers(model)).astype(np.float32)
-    server = Server(config.strategy, values, config.options, layout)
-    loop = Loop(config, fleet, server, layout, trainer, evaluate, reply_hook)
+    strategy = Own(config, layout, values)
+    loop = Loop(config, fleet, strategy, layout, trainer, evaluate, reply_hook)
     return loop.run()
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from typing import Any, NamedTuple, Self
 from zlib import crc32
 
@@ -39,13 +39,28 @@ class Layout:
         means: Shapes | None = None,
         variances: Shapes | None = None,
     ) -> None:
-        parts = (shapes, means or {}, variances or {})
+        parts = (dict(shapes), dict(means or {}), dict(variances or {}))
         self.shapes = {name: shape for part in parts for name, shape in part.items()}
         sizes = [sum(map(_size, part.values())) for part in parts]
-        self.statistics = (*parts[1], *parts[2])
+        self._kinds, self.statistics = parts, (*parts[1], *parts[2])
         self.size, self.trained = sum(sizes), sizes[0]
         self.positive = self.size - sizes[2]
         self.hash = crc32(repr(sorted(self.shapes.items())).encode())
+
+    def only(self, names: Collection[str]) -> Layout:
+        """The part that has some of the names."""
+        kinds = self._kinds
+        return Layout(*({n: s for n, s in k.items() if n in names} for k in kinds))
+
+    def learned(self) -> Layout:
+        """The part that is trained: without statistics."""
+        return Layout(self._kinds[0])
+
+    def filled(self, arrays: Arrays) -> Array:
+        """All numbers in one array, zero where an array is missing."""
+        shapes = self.shapes.items()
+        zeros = {n: np.zeros(s, np.float32) for n, s in shapes if n not in arrays}
+        return self.flat({**zeros, **arrays})
 
     def flat(self, arrays: Arrays) -> Array:
         """All numbers in one array."""
