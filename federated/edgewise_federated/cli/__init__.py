@@ -6,7 +6,9 @@ from collections.abc import Callable
 
 import typer
 
-COMMANDS: dict[str, Callable[..., None]] = {}
+from edgewise_federated.cli.certificates import certificates
+
+COMMANDS: dict[str, Callable[..., None]] = {"certificates": certificates}
 
 federate = typer.Typer(no_args_is_help=True, rich_markup_mode="markdown")
 
