@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -14,13 +14,13 @@ from edgewise_federated.norms import numbers, part
 from edgewise_federated.steer import ANCHOR, CONTROL, Controlled, Proximal
 from edgewise_federated.update import Layout
 from edgewise_trainer import Trainer
-from edgewise_trainer.data import Inputs
+from edgewise_trainer.data import Inputs, batches
 from edgewise_trainer.losses import Loss
 from edgewise_trainer.optimizers import Optimizer
 from edgewise_trainer.schedules import rate_at
 from edgewise_trainer.values import replaced
 
-Data = tuple[Array, Array]
+Data = tuple[Inputs, Array]
 
 
 class Work(NamedTuple):
@@ -118,8 +118,10 @@ class Client:
             control: SCAFFOLD: its control, flat, of what it sends.
 
         Raises:
-            FederatedError: Its training left the finite numbers.
+            FederatedError: It has no examples, or its training left the finite numbers.
         """
+        if not len(data[1]):
+            raise FederatedError("it has no examples to learn from")
         named, sends = layout.named(values), self.sends(layout)
         given = {**self._first, **named, **personal}
         common = correction = None
@@ -145,11 +147,9 @@ class Client:
         """All passes; the mean loss of the last."""
         loss = float("nan")
         for epoch in range(work.epochs):
-            losses = [
-                self._trainer.step(x, y)
-                for x, y in shuffled(data, work.batch_size, (*work.seed, epoch))
-            ]
-            loss = float(np.mean(losses)) if losses else float("nan")
+            order = np.random.default_rng((*work.seed, epoch))
+            cut = batches(data, work.batch_size, order)
+            loss = float(np.mean([self._trainer.step(x, y) for x, y in cut]))
         return loss
 
     def _state(
@@ -170,14 +170,3 @@ class Client:
                 if stored is not None:
                     found[f"{key}/{slot}"] = stored
         return found
-
-
-def shuffled(
-    data: Data, size: int, seed: tuple[int, ...]
-) -> Iterator[tuple[Inputs, Array]]:
-    """Batches of examples in an order that a seed decides."""
-    x, y = data
-    order = np.random.default_rng(seed).permutation(len(y))
-    for start in range(0, len(order), size):
-        rows = order[start : start + size]
-        yield x[rows], y[rows]

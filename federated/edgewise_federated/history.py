@@ -7,7 +7,10 @@ import os
 from pathlib import Path
 from typing import NamedTuple
 
+import numpy as np
+
 from edgewise.model import Model
+from edgewise.tools.text import size_text
 
 
 class Round(NamedTuple):
@@ -35,6 +38,16 @@ class Round(NamedTuple):
     download_bytes: int
     seconds: float
     epsilon: float | None = None
+
+    def __str__(self) -> str:
+        """One line."""
+        parts = [f"{self.clients - self.failures} of {self.clients} devices"]
+        for name in ("accuracy", "loss", "epsilon"):
+            value = getattr(self, name)
+            if value is not None:
+                parts.append(f"{name} {value:.4f}")
+        parts.append(f"{size_text(self.upload_bytes)} up")
+        return f"round {self.number}: {', '.join(parts)}"
 
 
 class FederatedHistory(NamedTuple):
@@ -65,20 +78,22 @@ class FederatedHistory(NamedTuple):
         from matplotlib.backends.backend_agg import FigureCanvasAgg  # noqa: PLC0415
         from matplotlib.figure import Figure  # noqa: PLC0415
 
-        figure = Figure(figsize=(8, 3), layout="constrained")
+        figure = Figure(figsize=(9, 3.2), layout="constrained")
         FigureCanvasAgg(figure)
         numbers = [one.number for one in self.rounds]
         left, right = figure.subplots(1, 2)
-        left.plot(numbers, [one.loss for one in self.rounds], label="loss")
-        if all(one.accuracy is not None for one in self.rounds):
-            left.plot(numbers, [one.accuracy for one in self.rounds], label="accuracy")
-        left.set_xlabel("round")
-        left.legend()
-        total, sums = 0, []
-        for one in self.rounds:
-            total += one.upload_bytes + one.download_bytes
-            sums.append(total / 2**20)
-        right.plot(numbers, sums)
-        right.set_xlabel("round")
-        right.set_ylabel("MiB sent so far")
+        for name in ("accuracy", "loss"):
+            values = [getattr(one, name) for one in self.rounds]
+            if any(value is not None for value in values):
+                known = [np.nan if value is None else value for value in values]
+                left.plot(numbers, known, marker=".", label=name)
+        for name in ("upload", "download"):
+            sums = np.cumsum([getattr(one, f"{name}_bytes") for one in self.rounds])
+            right.plot(numbers, sums / 2**20, marker=".", label=name)
+        right.set_ylabel("MiB so far")
+        for axis in (left, right):
+            axis.set_xlabel("round")
+            axis.xaxis.get_major_locator().set_params(integer=True)
+            axis.grid(alpha=0.3)
+            axis.legend()
         figure.savefig(path)

@@ -27,6 +27,7 @@ logger = logging.getLogger(__name__)
 FLOAT = 4  # bytes of a float32 on its way down
 
 Hook = Callable[[int, int, Update], "Update | None"]
+Callback = Callable[[Round], object]
 
 
 class Loop:
@@ -57,12 +58,14 @@ class Loop:
         self._evaluate, self._hook = evaluate, hook
         self._ledger = Ledger(config, crew, strategy, layout)
 
-    def run(self) -> FederatedHistory:
-        """All rounds that are left."""
+    def run(self, callbacks: Sequence[Callback] = ()) -> FederatedHistory:
+        """All rounds that are left; each is told once it is kept."""
         rounds = self._ledger.resume()
         while len(rounds) < self._config.rounds:
             rounds.append(self._round(len(rounds) + 1))
             self._ledger.keep(rounds)
+            for told in callbacks:
+                told(rounds[-1])
         return FederatedHistory(tuple(rounds), self._model())
 
     def _round(self, number: int) -> Round:

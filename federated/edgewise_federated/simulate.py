@@ -14,7 +14,7 @@ from edgewise_federated.config import FederatedConfig
 from edgewise_federated.fleet import Fleet
 from edgewise_federated.history import FederatedHistory
 from edgewise_federated.norms import followed, numbers, want_no_noise
-from edgewise_federated.rounds import Hook, Loop
+from edgewise_federated.rounds import Callback, Hook, Loop
 from edgewise_federated.strategy import Own
 from edgewise_federated.update import Layout
 from edgewise_trainer import Trainer
@@ -32,6 +32,7 @@ def simulate(
     optimizer: Optimizer | None = None,
     evaluate: Data | None = None,
     reply_hook: Hook | None = None,
+    callbacks: Sequence[Callback] = (),
 ) -> FederatedHistory:
     """Train a model over devices that keep their data.
 
@@ -45,6 +46,7 @@ def simulate(
         reply_hook: Sees each update as ``(round, device, update)`` before it is used
             and gives it back, another, or None for a device that vanished; it may
             raise.  Failures are counted.
+        callbacks: Are told each round when it is over, and kept if it is.
 
     Raises:
         FederatedError: Fewer devices gave an update than the quorum wants.
@@ -64,7 +66,7 @@ def simulate(
     values = layout.flat(numbers(model)).astype(np.float32)
     strategy = Own(config, layout, values)
     loop = Loop(config, fleet, strategy, layout, trainer, evaluate, reply_hook)
-    return loop.run()
+    return loop.run(callbacks)
 
 
 def _layout(model: Model, trainer: Trainer, personal: Collection[str]) -> Layout:

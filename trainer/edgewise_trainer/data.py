@@ -135,7 +135,7 @@ def _cut(
     places = np.arange(count) if order is None else order.permutation(count)
     for start in range(first * size, count, size):
         chosen = places[start : start + size]
-        yield _taken(inputs, chosen), targets[chosen]
+        yield taken(inputs, chosen), targets[chosen]
 
 
 def _count(inputs: Inputs, targets: Array) -> int:
@@ -151,7 +151,8 @@ def _count(inputs: Inputs, targets: Array) -> int:
     return count
 
 
-def _taken(inputs: Inputs, chosen: Array) -> Inputs:
+def taken(inputs: Inputs, chosen: Array) -> Inputs:
+    """The examples of some rows."""
     if isinstance(inputs, Mapping):
         return {name: np.asarray(array)[chosen] for name, array in inputs.items()}
     return np.asarray(inputs)[chosen]

@@ -6,9 +6,9 @@ from collections.abc import Callable
 
 import typer
 
-from edgewise_federated.cli.certificates import certificates
+from edgewise_federated.cli.simulate import simulate
 
-COMMANDS: dict[str, Callable[..., None]] = {"certificates": certificates}
+COMMANDS: dict[str, Callable[..., None]] = {"simulate": simulate}
 
 federate = typer.Typer(no_args_is_help=True, rich_markup_mode="markdown")
 
@@ -17,7 +17,7 @@ federate = typer.Typer(no_args_is_help=True, rich_markup_mode="markdown")
 def _group() -> None:
     """Let devices learn together, each from data that it keeps.
 
-    Example: edgewise federate up --nodes 2 --rounds 3
+    Example: edgewise federate simulate --devices 10 --rounds 10
     """
 
 

@@ -2,26 +2,29 @@
 
 from __future__ import annotations
 
-import dataclasses
 import math
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from edgewise.cli.options import Json, ModelFile, Threads, not_over, opened, want_place
 from edgewise.cli.output import progress, show_json
 from edgewise.errors import ConfigError
-from edgewise_trainer.cli.options import Output, Trained, chosen
+from edgewise_trainer.cli.options import (
+    OPTIMIZERS,
+    Output,
+    Trained,
+    chosen,
+    optimizer_of,
+)
 
 if TYPE_CHECKING:  # --help makes no trainer
     from edgewise_trainer import Epoch, Progress, Trainer
     from edgewise_trainer.incremental.stream import Examples
-    from edgewise_trainer.optimizers import Optimizer
     from edgewise_trainer.schedules import Rate
 
-OPTIMIZERS = ("sgd", "adam", "adamw", "rmsprop", "adagrad", "lion")
 SCHEDULES = ("constant", "cosine", "one-cycle")
 
 Validation = Annotated[
@@ -100,7 +103,7 @@ def train(
         trainer = Trainer(
             loaded,
             loss,
-            _optimizer(optimizer, rate, schedule, steps),
+            optimizer_of(optimizer, rate, lambda lr: _schedule(schedule, lr, steps)),
             chosen(trainable),
             batch_size=batch_size,
             memory_budget=memory_budget,
@@ -184,23 +187,6 @@ def want_sound(trainer: Trainer, loss: float) -> None:
             f"epoch {trainer.epochs}: the loss is {loss}: the training has diverged; "
             "want a lower --lr, or data without NaN"
         )
-
-
-def _optimizer(name: str, rate: float | None, schedule: str, steps: int) -> Optimizer:
-    from edgewise_trainer import optimizers
-
-    kinds: dict[str, Any] = {
-        kind.lower(): getattr(optimizers, kind)
-        for kind in ("SGD", "Adam", "AdamW", "RMSprop", "Adagrad", "Lion")
-    }
-    if name not in kinds:
-        raise ConfigError(f"--optimizer {name!r}: want {', '.join(OPTIMIZERS)}")
-    kind = kinds[name]
-    if rate is None:
-        (field,) = (f for f in dataclasses.fields(kind) if f.name == "lr")
-        rate = 1e-2 if field.default is dataclasses.MISSING else field.default
-    made: Optimizer = kind(lr=_schedule(schedule, float(rate), steps))
-    return made
 
 
 def _schedule(name: str, rate: float, steps: int) -> Rate:
