@@ -98,8 +98,8 @@ def test_a_process_killed_while_writing_leaves_the_old_file(tmp_path: Path) -> N
                 if index == 1:
                     os.kill(os.getpid(), signal.SIGKILL)
 
-        replace = writing._replace
-        writing._replace = lambda target, chunks: replace(target, dying(chunks))
+        whole = writing._chunks
+        writing._chunks = lambda module: dying(whole(module))
         writing.write(big, sys.argv[1])
         """,
         path,

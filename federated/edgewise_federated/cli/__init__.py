@@ -6,9 +6,13 @@ from collections.abc import Callable
 
 import typer
 
+from edgewise_federated.cli.certificates import certificates
 from edgewise_federated.cli.simulate import simulate
 
-COMMANDS: dict[str, Callable[..., None]] = {"simulate": simulate}
+COMMANDS: dict[str, Callable[..., None]] = {
+    "simulate": simulate,
+    "certificates": certificates,
+}
 
 federate = typer.Typer(no_args_is_help=True, rich_markup_mode="markdown")
 
