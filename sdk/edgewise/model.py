@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Protocol, Self, runtime_checkable
 
 from edgewise.border import TensorInfo, inputs_of, outputs_of
-from edgewise.errors import EdgewiseError, InternalError
+from edgewise.errors import ConfigError, EdgewiseError, InternalError
 from edgewise.format.read import check, read
 from edgewise.ir.graph import Graph
 from edgewise.ir.module import Module, Role, VariableInfo
@@ -138,6 +138,15 @@ def load(path: str | os.PathLike[str]) -> Model:
         ModelFormatError: The file cannot be read, is damaged, or is too new.
     """
     return Model.load(path)
+
+
+def want_model(model: object) -> None:
+    """Raise ``ConfigError`` where something else stands for a model."""
+    if not isinstance(model, Model):
+        raise ConfigError(
+            f"model: got {type(model).__name__}; want what edgewise.load or "
+            "edgewise.convert gives"
+        )
 
 
 def logical_array(info: VariableInfo, stored: Array) -> Array:

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from edgewise.errors import ConfigError, TrainabilityError
 from edgewise.ir.module import Module
-from edgewise.model import Model
+from edgewise.model import Model, want_model
 from edgewise.runtime.config import SessionConfig
 from edgewise_trainer import losses
 from edgewise_trainer.engine import Engine, engine_for
 from edgewise_trainer.losses import Loss
 from edgewise_trainer.optimizers import chosen
 from edgewise_trainer.report import TrainabilityReport
-from edgewise_trainer.start import want_model
 from edgewise_trainer.task import Setting, Trainable
 from edgewise_trainer.update import Optimizer
 

@@ -47,7 +47,7 @@ from edgewise.ops import (
 from edgewise.ops.pack import PANEL, QUAD, PackPanels
 from edgewise.ops.pad import Pad
 from edgewise.quant.config import QuantizeConfig
-from edgewise.quant.grid import LEVELS
+from edgewise.quant.grid import LEAST, LEVELS
 from edgewise.quant.observe import RATE
 from edgewise.quant.quantize import chosen_sites, quantize_within
 from edgewise.quant.sites import RESIDUAL, Sites, is_move, is_sum, moved_by
@@ -56,7 +56,6 @@ from edgewise.types import DType, TensorType
 from edgewise_trainer.names import INFER
 from edgewise_trainer.terms import scalar
 
-_LEAST = 1e-12
 _SCALAR = TensorType(DType.F32, ())
 _HEAD = "quantize/"
 
@@ -235,7 +234,7 @@ class _Faking:
         if not self._config.per_channel:
             most = ReduceMax(tuple(range(weight.type.rank)), keepdims=True)(most)
         step = Mul()(most, scalar(1 / steps, most))
-        step = Maximum()(step, scalar(_LEAST, step))
+        step = Maximum()(step, scalar(LEAST, step))
         rounded = Mul()(Round()(Div()(weight, step)), step)
         return StraightThrough()(rounded, weight)
 
@@ -268,7 +267,7 @@ def _on_grid(x: Value, ends: _Ends, *, symmetric: bool) -> Value:
         step = Mul()(high, scalar(1 / 127, x))
     else:
         step = Mul()(Sub()(high, low), scalar(1 / LEVELS, x))
-    step = Maximum()(step, scalar(_LEAST, x))
+    step = Maximum()(step, scalar(LEAST, x))
     zero = scalar(128.0, x)
     if not symmetric:
         zero = Clip(0.0, float(LEVELS))(Round()(Neg()(Div()(low, step))))

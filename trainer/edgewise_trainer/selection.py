@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from fnmatch import fnmatchcase
 
 from edgewise.errors import ConfigError
 from edgewise.ir.graph import Graph, Node, Value, Variable
@@ -29,7 +28,7 @@ from edgewise.passes.widen import is_narrow
 from edgewise_trainer.form import statistics
 from edgewise_trainer.names import INFER, PREPARE
 from edgewise_trainer.task import Trainable
-from edgewise_trainer.wanted import want_kinds
+from edgewise_trainer.wanted import fitting, want_kinds
 
 NORMS = (BatchNorm, BatchNormFold, LayerNorm, RmsNorm, InstanceNorm, GroupNorm)
 PRODUCTS = (Linear, Conv, DepthwiseConv)
@@ -57,7 +56,7 @@ def selected(module: Module, trainable: Trainable) -> tuple[str, ...]:
     if not isinstance(trainable, str):
         want_kinds("trainable", trainable, str, WANT)
         _refuse_narrow(module, trainable)
-        chosen = _matching(names, trainable)
+        chosen = fitting("trainable", trainable, names)
     elif trainable == "all":
         chosen = set(names)
     elif trainable.startswith("last:"):
@@ -106,19 +105,6 @@ def _refuse_narrow(module: Module, patterns: Sequence[str]) -> None:
                 f"trainable: {key!r} is stored in few bits ({info.type.dtype.numpy}); "
                 "train the model before its weights are quantised"
             )
-
-
-def _matching(names: Sequence[str], patterns: Sequence[str]) -> set[str]:
-    found = set()
-    for pattern in patterns:
-        fitting = {name for name in names if fnmatchcase(name, pattern)}
-        if not fitting:
-            raise ConfigError(
-                f"trainable: no parameter is called {pattern!r}; there are "
-                f"{', '.join(names[:8])}{', …' if len(names) > 8 else ''}"
-            )
-        found |= fitting
-    return found
 
 
 def _count(trainable: str) -> int:

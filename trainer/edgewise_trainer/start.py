@@ -11,7 +11,7 @@ from edgewise.errors import CheckpointError, ConfigError, EdgewiseError
 from edgewise.ir.graph import Graph, Input, Variable
 from edgewise.ir.module import Module, VariableInfo
 from edgewise.ir.op import Array
-from edgewise.model import Model
+from edgewise.model import Model, want_model
 from edgewise.quant.config import QuantizeConfig
 from edgewise_trainer import checkpoint, losses
 from edgewise_trainer.checkpoint import DAMAGED
@@ -138,15 +138,6 @@ def start_of(
 
         bare = ranged(bare, quantize)
     return Start(bare, setting)
-
-
-def want_model(model: object) -> None:
-    """Raise ``ConfigError`` where something else stands for a model."""
-    if not isinstance(model, Model):
-        raise ConfigError(
-            f"model: got {type(model).__name__}; want what edgewise.load or "
-            "edgewise.convert gives"
-        )
 
 
 def written(model: Model) -> Start | None:

@@ -1,63 +1,36 @@
-"""Options as they must be: numbers in their range, counts, arrays."""
+"""Options and arrays as they must be."""
 
 from __future__ import annotations
 
-import math
-import numbers
-from collections.abc import Callable, Iterable
 from typing import Any
 
 import numpy as np
 
-from edgewise.errors import ConfigError, DTypeError, ShapeError
+from edgewise.errors import DTypeError, ShapeError
 from edgewise.ir.op import Array
+from edgewise.wanted import (
+    LARGEST,
+    fitting,
+    want_count,
+    want_from_0,
+    want_kinds,
+    want_number,
+    want_part,
+    want_positive,
+)
 
-LARGEST = float(np.finfo(np.float32).max)  # steps reckon with their options in f32
-
-
-def want_number(
-    name: str,
-    value: object,
-    want: str = "a number",
-    fits: Callable[[float], bool] = math.isfinite,
-) -> None:
-    """Raise ``ConfigError`` unless it is a real number that fits."""
-    if isinstance(value, numbers.Real) and not isinstance(value, bool):
-        number = float(value)
-        if fits(number) and (abs(number) <= LARGEST or math.isinf(number)):
-            return
-    raise ConfigError(f"{name}={value!r}: want {want}")
-
-
-def want_from_0(name: str, value: object) -> None:
-    """Raise ``ConfigError`` unless it is a finite number from 0 on."""
-    want_number(name, value, "a number from 0 on", lambda x: 0.0 <= x < math.inf)
-
-
-def want_positive(name: str, value: object) -> None:
-    """Raise ``ConfigError`` unless it is a finite number above 0."""
-    want_number(name, value, "a number above 0", lambda x: 0.0 < x < math.inf)
-
-
-def want_part(name: str, value: object) -> None:
-    """Raise ``ConfigError`` unless it is a part of what goes on."""
-    want = "a number from 0 to below 1"
-    want_number(name, value, want, lambda x: 0.0 <= x < 1.0)
-
-
-def want_count(name: str, value: object, least: int = 1) -> None:
-    """Raise ``ConfigError`` unless it is a whole number from ``least`` on."""
-    whole = isinstance(value, numbers.Integral) and not isinstance(value, bool)
-    if not whole or int(value) < least:  # type: ignore[call-overload]  # it is whole
-        text = repr(value) if not whole or abs(int(value)) < 1 << 64 else "…"  # type: ignore[call-overload]  # likewise
-        raise ConfigError(f"{name}={text}: want a whole number from {least} on")
-
-
-def want_kinds(name: str, values: object, kind: type, want: str) -> None:
-    """Raise ``ConfigError`` unless all of several are of a kind."""
-    several = isinstance(values, Iterable) and not isinstance(values, str | bytes)
-    if not several or not all(isinstance(value, kind) for value in values):  # type: ignore[attr-defined]  # it is iterable
-        raise ConfigError(f"{name}={values!r}: want {want}")
+__all__ = [
+    "LARGEST",
+    "as_array",
+    "converted",
+    "fitting",
+    "want_count",
+    "want_from_0",
+    "want_kinds",
+    "want_number",
+    "want_part",
+    "want_positive",
+]
 
 
 def as_array(name: str, value: Any) -> Array:

@@ -8,7 +8,7 @@ from edgewise.compress.weights import first_layers, logical, weights_of, with_we
 from edgewise.errors import ConfigError
 from edgewise.ir.module import Coding
 from edgewise.ir.op import Array
-from edgewise.model import Model
+from edgewise.model import Model, want_model
 from edgewise.ops.pack import output_axis
 
 
@@ -27,6 +27,7 @@ def binarize(model: Model, *, keep: tuple[str, ...] | None = None) -> Model:
     Raises:
         ConfigError: The model has no weights to make binary.
     """
+    want_model(model)
     early = first_layers(model) if keep is None else frozenset()
     infos = model.module.variables
     changes = {

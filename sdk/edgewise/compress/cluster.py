@@ -9,6 +9,7 @@ from edgewise.errors import ConfigError
 from edgewise.ir.module import Coding
 from edgewise.ir.op import Array
 from edgewise.model import Model
+from edgewise.wanted import want_count
 
 _SWEEPS = 50
 MOST = 256  # values: a byte tells them apart
@@ -29,13 +30,13 @@ def cluster(model: Model, values: int = 16, *, keep: tuple[str, ...] = ()) -> Mo
     Raises:
         ConfigError: There cannot be so many values, or the model has no weights.
     """
-    if not 2 <= values <= MOST:
-        raise ConfigError(f"values={values!r}: want 2 to {MOST}")
-    infos = model.module.variables
+    want_count("values", values, 2)
+    if values > MOST:
+        raise ConfigError(f"values: want 2 to {MOST}")
     changes = {}
     for key in weights_of(model, keep):
         weight = logical(model, key)
-        pruned = infos[key].coding is Coding.SPARSE
+        pruned = model.module.variables[key].coding is Coding.SPARSE
         changes[key] = _clustered(weight, values, zeros=pruned)
     return with_weights(model, changes, Coding.CODEBOOK)
 

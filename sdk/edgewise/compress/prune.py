@@ -9,7 +9,8 @@ from edgewise.compress.weights import logical, weights_of, with_weights
 from edgewise.errors import ConfigError
 from edgewise.ir.module import Coding, Module
 from edgewise.ir.op import Array
-from edgewise.model import Model
+from edgewise.model import Model, want_model
+from edgewise.wanted import want_part
 
 
 def prune(
@@ -34,8 +35,7 @@ def prune(
     Raises:
         ConfigError: The share is none, or nothing can be pruned.
     """
-    if not 0 <= share < 1:
-        raise ConfigError(f"share={share!r}: want a number from 0 to below 1")
+    want_part("share", share)
     if norm not in ("l1", "l2"):
         raise ConfigError(f"norm={norm!r}: want l1 or l2")
     chosen = weights_of(model, keep)
@@ -51,6 +51,7 @@ def pack_sparse(model: Model) -> Model:
     Every variable with zeros enough to gain by it, quantised ones included.  Sessions
     unpack them at load, and run as fast as before.
     """
+    want_model(model)
     module = model.module
     variables = {
         key: info.holding(info.initial, Coding.SPARSE)

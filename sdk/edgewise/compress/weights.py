@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from fnmatch import fnmatchcase
 
 import numpy as np
 
@@ -11,7 +10,8 @@ from edgewise.errors import ConfigError
 from edgewise.ir.graph import Value, Variable
 from edgewise.ir.module import Coding, Module, Role, VariableInfo
 from edgewise.ir.op import Array
-from edgewise.model import INFER, Model, logical_array, stored_array
+from edgewise.model import INFER, Model, logical_array, stored_array, want_model
+from edgewise.wanted import fitting
 
 Change = Callable[[Array, VariableInfo], Array]
 
@@ -24,15 +24,15 @@ def weights_of(model: Model, keep: tuple[str, ...] = ()) -> tuple[str, ...]:
         keep: Patterns (as of fnmatch) of names that are left out.
 
     Raises:
-        ConfigError: There are none.
+        ConfigError: There are none, or ``keep`` fits none.
     """
+    want_model(model)
     infos = model.module.variables
     nodes = [n for graph in model.module.functions.values() for n in graph.nodes()]
     read = [node.op.key for node in nodes if isinstance(node.op, Variable)]
+    kept = fitting("keep", keep, infos)
     found = tuple(
-        key
-        for key in dict.fromkeys(read)
-        if is_weight(infos[key]) and not any(fnmatchcase(key, p) for p in keep)
+        key for key in dict.fromkeys(read) if is_weight(infos[key]) and key not in kept
     )
     if not found:
         raise ConfigError("compress: got a model without real weights to make smaller")

@@ -107,8 +107,8 @@ def _scale(part: Array, kind: str) -> Array:
     best, least = whole, np.full(whole.shape, np.inf)
     for share in SHARES[kind]:
         scale = np.maximum(whole * np.float32(share), np.finfo(np.float32).tiny)
-        lost = np.square(_steps(part, scale, MOST[kind]) * scale[:, None] - part)
-        error = lost.sum(axis=1, dtype=np.float64)
+        lost = _steps(part, scale, MOST[kind]) * scale[:, None] - part
+        error = np.square(lost, dtype=np.float64).sum(axis=1)
         best = np.where(error < least, scale, best)
         least = np.minimum(error, least)
     return best

@@ -9,7 +9,6 @@ from __future__ import annotations
 import logging
 import math
 from collections.abc import Callable, Collection, Mapping
-from fnmatch import fnmatchcase
 from typing import NamedTuple
 
 import numpy as np
@@ -35,14 +34,17 @@ from edgewise.ops.narrow import NarrowConv, NarrowLinear
 from edgewise.ops.pack import PackPanels
 from edgewise.ops.pack_narrow import BYTE, HALF, NIBBLE, PackHalves, PackNarrow
 from edgewise.quant.config import QuantizeConfig
-from edgewise.quant.guard import finite_score, real_layers
+from edgewise.quant.guard import real_layers, score_of, score_to_hold
 from edgewise.quant.report import KEY, LayerReport, QuantizationReport
 from edgewise.quant.weights import decibels
 from edgewise.types import DType, TensorType
+from edgewise.wanted import fitting
 
 logger = logging.getLogger(__name__)
 KINDS = {"float16": HALF, "int8": BYTE, "int4": NIBBLE}
 TABLE, WEIGHT = 0, 1  # slots: of a table of rows, of the weight of a layer
+# dB signal to noise that weights keep but where they are too small for their type.
+LEAST = {DType.F16: 40.0, DType.U8: 6.0}
 INFINITE = 65520.0  # the least number that becomes infinity as a half
 METHOD = "weights alone"
 ANY = (-np.inf, np.inf)  # the range of an image that nobody looked at
@@ -85,7 +87,7 @@ def _guarded(
     alone: Alone, model: Model, evaluate: Callable[[Model], float], drop: float
 ) -> Model:
     """As many weights in few bits as let the score hold: the noisiest stay."""
-    source = finite_score(evaluate(model))
+    source = score_to_hold(evaluate, model)
 
     def without(real: Collection[str]) -> Model:
         return alone.model([key for key in alone.small if key not in real])
@@ -94,7 +96,7 @@ def _guarded(
         return sorted(alone.small, key=lambda key: alone.small[key].sqnr)
 
     def holds(real: Collection[str]) -> bool:
-        return float(evaluate(without(real))) >= source - drop
+        return score_of(evaluate, without(real)) >= source - drop
 
     return without(real_layers(ranked, holds))
 
@@ -112,14 +114,15 @@ class Alone:
         self._names = _candidates(model.module)
         self.small: dict[str, Small] = {}
         self.notes: list[str] = []
+        keep = fitting("keep", config.keep, model.module.variables)
         for key in self._names:
-            info = model.module.variables[key]
-            if any(fnmatchcase(key, pattern) for pattern in config.keep):
+            if key in keep:
                 continue
-            if reason := _unfit(info, config):
-                self.notes.append(f"{key} stays float32: {reason}")
+            found = _small(model.module.variables[key], config)
+            if isinstance(found, Small):
+                self.small[key] = found
             else:
-                self.small[key] = _small(info, config)
+                self.notes.append(f"{key} stays float32: {found}")
 
     def model(self, chosen: Collection[str]) -> Model:
         """The model with these weights in few bits."""
@@ -208,13 +211,19 @@ def _packing(info: VariableInfo, config: QuantizeConfig) -> PackNarrow | PackHal
     return PackNarrow(packing.axes, packing.groups, kind, config.group)
 
 
-def _small(info: VariableInfo, config: QuantizeConfig) -> Small:
+def _small(info: VariableInfo, config: QuantizeConfig) -> Small | str:
+    """A weight in few bits, or why it cannot be."""
+    if reason := _unfit(info, config):
+        return reason
     pack, weight = _packing(info, config), logical_array(info, stored_array(info))
     stored: Array = pack.reference(weight)
     lost = weight - pack.unpack(stored, info.logical)
     type_ = TensorType(pack.infer(info.logical).dtype, stored.shape)
     made = VariableInfo(info.key, type_, info.role, stored, info.logical, pack)
-    return Small(made, decibels(weight, lost))
+    sqnr = decibels(weight, lost)
+    if sqnr < LEAST[type_.dtype]:
+        return f"its numbers are so small that they would be lost ({sqnr:.1f} dB)"
+    return Small(made, sqnr)
 
 
 def _rewritten(

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from edgewise.errors import ConfigError
+from edgewise.wanted import want_kinds, want_number
 
 WEIGHTS = ("int8", "int4", "float16", "float32")
 ACTIVATIONS = ("int8", "int16", "float16", "float32")
@@ -65,19 +66,18 @@ class QuantizeConfig:
                 raise ConfigError(f"{name}={getattr(self, name)!r}: want True or False")
         if not isinstance(self.symmetric, bool | None):
             raise ConfigError(f"symmetric={self.symmetric!r}: want True, False or None")
-        if isinstance(self.keep, str):  # every letter would be a pattern
-            raise ConfigError(f"keep={self.keep!r}: want patterns in a tuple")
+        want_kinds("keep", self.keep, str, "patterns of names, as ('head.*',)")
         self._check_guard()
         self._together()
-        if self.group not in GROUPS:
+        if type(self.group) is not int or self.group not in GROUPS:
             raise ConfigError(f"group={self.group!r}: want 32, 64 or 128")
 
     def _check_guard(self) -> None:
         drop, evaluate = self.max_drop, self.evaluate
         if (drop is None) != (evaluate is None):
             raise ConfigError("max_drop and evaluate: want both, or neither")
-        if drop is not None and not (isinstance(drop, int | float) and drop >= 0):
-            raise ConfigError(f"max_drop={drop!r}: want 0 or more")
+        if drop is not None:
+            want_number("max_drop", drop, "0 or more", lambda x: x >= 0)
         if evaluate is not None and not callable(evaluate):
             raise ConfigError(f"evaluate={evaluate!r}: want a function of a model")
 

@@ -130,7 +130,7 @@ class _Evening:
         others = _most(second, _read_axis(read))
         powers = np.zeros(ranges.shape)
         used = (ranges > 0) & (others > 0)
-        powers[used] = np.rint(np.log2(ranges[used] / others[used]) / 2)
+        powers[used] = np.rint((np.log2(ranges[used]) - np.log2(others[used])) / 2)
         if not powers.any():
             return False
         factor = np.exp2(np.clip(powers, -_MOST, _MOST)).astype(first.dtype)

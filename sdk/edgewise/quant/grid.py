@@ -10,7 +10,7 @@ from edgewise.ir.op import Array
 from edgewise.types import DType
 
 LEVELS = 255
-_LEAST = 1e-12  # a range narrower than this is a single number
+LEAST = 2.0**-100  # a step; a range of less is a single number
 
 
 class Grid(NamedTuple):
@@ -35,7 +35,7 @@ def grid(low: float, high: float, *, symmetric: bool = False) -> Grid:
     low, high = min(low, 0.0), max(high, 0.0)
     if symmetric:
         high = max(-low, high)
-        scale = max(high / 127, _LEAST)
+        scale = max(high / 127, LEAST)
         return Grid(float(np.float32(scale)), 128)
-    scale = float(np.float32(max((high - low) / LEVELS, _LEAST)))
+    scale = float(np.float32(max((high - low) / LEVELS, LEAST)))
     return Grid(scale, int(np.clip(np.rint(-low / scale), 0, LEVELS)))

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from typing import SupportsFloat, TypeVar
 
 from edgewise.errors import ConfigError
+from edgewise.model import Model
 
 TRIES = 8  # layers that are given back once it is known how many must stay
 
@@ -44,14 +46,28 @@ def real_layers(
     return kept
 
 
-def finite_score(score: object) -> float:
+def score_of(evaluate: Callable[[Model], float], model: Model) -> float:
+    """What a model scores; NaN counts as less than anything.
+
+    Raises:
+        ConfigError: That is no number.
+    """
+    found = evaluate(model)
+    if isinstance(found, SupportsFloat):
+        with suppress(TypeError, ValueError):  # arrays have many numbers
+            return float(found)
+    raise ConfigError(f"evaluate: got {found!r}; want a number, of one model")
+
+
+def score_to_hold(evaluate: Callable[[Model], float], source: Model) -> float:
     """The score of the source model.
 
     Raises:
         ConfigError: No score can be held against it.
     """
-    if not isinstance(score, SupportsFloat) or not math.isfinite(float(score)):
+    score = score_of(evaluate, source)
+    if not math.isfinite(score):
         raise ConfigError(
             f"evaluate: got {score!r} for the source model; want a finite score"
         )
-    return float(score)
+    return score

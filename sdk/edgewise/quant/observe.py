@@ -8,11 +8,12 @@ from typing import Self
 
 import numpy as np
 
-from edgewise.errors import ConfigError
-from edgewise.ir.graph import Graph, Value
+from edgewise.errors import ConfigError, DTypeError, ShapeError
+from edgewise.ir.graph import Graph, Input, Value
 from edgewise.ir.module import Module
 from edgewise.ir.op import Array
 from edgewise.model import INFER, Model
+from edgewise.ops.shape import Reshape, Transpose
 from edgewise.runtime.config import SessionConfig
 from edgewise.runtime.session import Session
 
@@ -94,12 +95,15 @@ def observed(
     count = 0
     with Session(Model(module), SessionConfig()) as session:
         for count, feed in enumerate(batches, 1):
-            found = session.run(feed)
+            try:
+                found = session.run(feed)
+            except (ShapeError, DTypeError) as error:
+                raise type(error)(f"calibration: batch {count}: {error}") from error
             for name, value in zip(names, values, strict=True):
                 if not np.isfinite(found[name]).all():
                     raise ConfigError(
-                        f"calibration: batch {count} makes numbers that are not finite"
-                        f" at {value.node.label or value.op.name}; want finite data"
+                        f"calibration: batch {count}: numbers are not finite at "
+                        f"{_called(value)}; want finite inputs and weights"
                     )
                 seen[value].add(found[name])
     if not count:
@@ -130,6 +134,16 @@ def _with(module: Module, graph: Graph) -> Module:
     return Module({**module.functions, INFER: graph}, module.variables, module.metadata)
 
 
+def _called(value: Value) -> str:
+    """A value by the input that it is, or by the node of the model that makes it."""
+    source = value
+    while isinstance(source.op, Transpose | Reshape):
+        source = source.node.inputs[0] or source
+    if isinstance(source.op, Input):
+        return f"input {source.op.key!r}"
+    return value.node.label or value.op.name
+
+
 def warnings(
     seen: Mapping[Value, Seen], batches: Sequence[Mapping[str, Array]]
 ) -> tuple[str, ...]:
@@ -139,7 +153,7 @@ def warnings(
         said = f"calibration had {len(batches)} batch: ranges may be too narrow"
         notes.append(said)
     notes += [
-        f"{value.node.label or value.op.name} never changed: {found.low:g}"
+        f"{_called(value)} never changed: {found.low:g}"
         for value, found in seen.items()
         if found.low == found.high
     ]

@@ -5,7 +5,6 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
-from fnmatch import fnmatchcase
 
 import numpy as np
 
@@ -14,14 +13,14 @@ from edgewise.ir.bodies import reachable
 from edgewise.ir.graph import Graph, Node, Value, Variable
 from edgewise.ir.module import Module, VariableInfo
 from edgewise.ir.op import Array
-from edgewise.model import INFER, Model
+from edgewise.model import INFER, Model, want_model
 from edgewise.quant.alone import Alone, weights_alone
 from edgewise.quant.bias import lost_on_average
 from edgewise.quant.config import QuantizeConfig
 from edgewise.quant.equalize import equalized
 from edgewise.quant.factors import Factors
 from edgewise.quant.grid import grid
-from edgewise.quant.guard import finite_score, real_layers
+from edgewise.quant.guard import real_layers, score_of, score_to_hold
 from edgewise.quant.observe import Seen, as_batches, observed, warnings
 from edgewise.quant.ranges import METHODS, Range, shared
 from edgewise.quant.report import KEY, LayerReport, QuantizationReport
@@ -29,6 +28,7 @@ from edgewise.quant.rewrite import Layer, Rewrite, reads
 from edgewise.quant.sensitivity import sensitivities
 from edgewise.quant.sites import Sites, is_move, moved_by
 from edgewise.quant.weights import as_bytes
+from edgewise.wanted import fitting
 
 logger = logging.getLogger(__name__)
 PREPARE = "prepare"
@@ -53,6 +53,9 @@ def quantize(
         ConfigError: The calibration data is empty or not finite, or nothing in the
             model can be quantised.
     """
+    want_model(model)
+    if not isinstance(config, QuantizeConfig | None):
+        raise ConfigError(f"config: got {config!r}; want a QuantizeConfig")
     config = config or QuantizeConfig()
     if config.activations == "float32":
         return weights_alone(model, config)
@@ -77,11 +80,8 @@ def chosen_sites(
 ) -> Sites:
     """Where a graph can run over bytes, without what is to stay as it is."""
     sites = Sites(graph, variables)
-
-    def stays(node: Node) -> bool:
-        return any(fnmatchcase(sites.names[node], p) for p in config.keep)
-
-    sites.layers[:] = [node for node in sites.layers if not stays(node)]
+    keep = fitting("keep", config.keep, variables)
+    sites.layers[:] = [node for node in sites.layers if sites.names[node] not in keep]
     if not sites.layers:
         raise ConfigError("quantize: got a model without layers for int8 kernels")
     return sites
@@ -138,7 +138,7 @@ class Quantizer:
         Weights of eight bits are slower than those of fewer, but by far not as slow as
         layers that stay real.
         """
-        source = finite_score(evaluate(self._source))
+        source = score_to_hold(evaluate, self._source)
         ways = [self]
         if self._config.reduce_range:
             finer = replace(self._config, reduce_range=False)
@@ -157,7 +157,7 @@ class Quantizer:
         note = f"guard: scores {score:g} with {count}, was {source:g}"
         found = way.model(over, *self._warnings, note)
         halved = way.halved(found) if real and over else found
-        kept = halved is not found and float(evaluate(halved)) >= source - drop
+        kept = halved is not found and score_of(evaluate, halved) >= source - drop
         return halved if kept else found
 
     def halved(self, model: Model) -> Model:
@@ -189,7 +189,7 @@ class Quantizer:
         scores: dict[frozenset[Node], float] = {}
 
         def holds(real: Sequence[Node]) -> bool:
-            score = float(evaluate(self.model(self.without(real))))
+            score = score_of(evaluate, self.model(self.without(real)))
             logger.info("%d layers real: scores %g", len(real), score)
             scores[frozenset(real)] = score
             return score >= source - drop

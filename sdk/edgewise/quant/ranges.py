@@ -49,7 +49,7 @@ def mse(seen: Seen) -> Range:
 
     def cost(sample: Array, ends: Range) -> float:
         difference = grid(*ends).rounded(sample) - sample
-        return float(np.mean(np.square(difference)))
+        return float(np.mean(np.square(difference, dtype=np.float64)))
 
     return _best(seen, cost)
 

@@ -19,7 +19,7 @@ from edgewise.ir.fit import described
 from edgewise.ir.graph import Graph, Leaf, Value
 from edgewise.ir.module import Module
 from edgewise.ir.op import Array
-from edgewise.model import Model
+from edgewise.model import Model, want_model
 from edgewise.runtime.config import SessionConfig
 from edgewise.runtime.session import Session
 from edgewise.tools.text import table_text
@@ -97,10 +97,7 @@ def compare(
         tolerance: Difference that is still good, relative to the largest magnitude of
             the reference; integers must be equal.
     """
-    if not isinstance(model, Model):
-        raise ConfigError(
-            f"got {type(model).__name__}; want a model, as edgewise.load(path)"
-        )
+    want_model(model)
     if not isinstance(inputs, Mapping):
         raise ConfigError(
             f"inputs: got {type(inputs).__name__}; want a mapping of names to arrays"

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from typing import Any
+
 import numpy as np
 import pytest
 from tests.sdk.compress.conftest import outputs
@@ -114,8 +116,8 @@ def test_what_is_kept_by_name_stays(model: ew.Model) -> None:
         np.testing.assert_array_equal(made.parameters()["w3"], before)
 
 
-@pytest.mark.parametrize("share", [-0.1, 1.0, float("nan")])
-def test_shares_that_cannot_be_are_refused(model: ew.Model, share: float) -> None:
+@pytest.mark.parametrize("share", [-0.1, 1.0, float("nan"), "0.5", None, 1j, True])
+def test_shares_that_cannot_be_are_refused(model: ew.Model, share: Any) -> None:
     with pytest.raises(ew.ConfigError, match="share"):
         compress.prune(model, share)
 
@@ -123,7 +125,14 @@ def test_shares_that_cannot_be_are_refused(model: ew.Model, share: float) -> Non
 def test_what_cannot_be_done_is_refused(model: ew.Model) -> None:
     with pytest.raises(ew.ConfigError, match="norm"):
         compress.prune(model, 0.5, norm="l3")
-    with pytest.raises(ew.ConfigError, match="values"):
-        compress.cluster(model, 1)
+    for values in (1, 257, 16.0, "16", None, 10**5000):
+        with pytest.raises(ew.ConfigError, match="values"):
+            compress.cluster(model, values)  # type: ignore[arg-type]
+    for keep in ("w1", None, (1,), ("w1", "haed*")):
+        with pytest.raises(ew.ConfigError, match="keep"):
+            compress.prune(model, 0.5, keep=keep)  # type: ignore[arg-type]
+    for function in (compress.binarize, compress.cluster, compress.pack_sparse):
+        with pytest.raises(ew.ConfigError, match="model: got str"):
+            function("model.ew")  # type: ignore[operator]
     with pytest.raises(ew.ConfigError, match="without real weights"):
         compress.binarize(model, keep=("*",))

@@ -9,7 +9,7 @@ from typing import Self
 
 from edgewise.errors import ConfigError
 from edgewise.ir.op import Array
-from edgewise.model import Model
+from edgewise.model import Model, want_model
 from edgewise_trainer import losses
 from edgewise_trainer.data import Data, Inputs
 from edgewise_trainer.history import Callback
@@ -32,7 +32,6 @@ from edgewise_trainer.incremental.saving import Saved
 from edgewise_trainer.incremental.stream import Examples, TaskData
 from edgewise_trainer.losses import Loss
 from edgewise_trainer.optimizers import Optimizer, chosen
-from edgewise_trainer.start import want_model
 from edgewise_trainer.task import Trainable
 from edgewise_trainer.trainer import Trainer
 
