@@ -7,9 +7,9 @@ from typing import NamedTuple
 import numpy as np
 
 from edgewise.convert import convert
+from edgewise.ir.op import Array
 from edgewise.model import Model
 from edgewise.tools.demo import NETWORK, held_out
-from edgewise_federated.client import Data
 from edgewise_trainer.demo import SLANT, slanted
 
 LEARNED = 260  # of 360 digits; the others are read to see what came of it
@@ -25,8 +25,8 @@ class Sample(NamedTuple):
     """
 
     model: Model
-    train: Data
-    test: Data
+    train: tuple[Array, Array]
+    test: tuple[Array, Array]
 
 
 def leaning_digits() -> Sample:

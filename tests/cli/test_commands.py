@@ -7,7 +7,6 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import numpy as np
@@ -181,15 +180,17 @@ def test_doctor_finds_nothing_wrong(command) -> None:
     assert command("doctor").returncode == 0
 
 
-def test_the_demo_reads_digits_in_a_moment(command) -> None:
-    start = time.perf_counter()
+def test_the_demo_reads_digits_and_learns(command) -> None:
     done = command("demo", "--json")
     assert done.returncode == 0, done.stderr
-    assert time.perf_counter() - start < 30
     figures = json.loads(done.stdout)
     assert figures["accuracy"] >= 0.97
     assert figures["images"] == 360
-    assert 0 < figures["latency_seconds"] < 0.1
+    assert figures["latency_seconds"] > 0
+    together = figures["federate"]
+    assert together["before"] < 0.6
+    assert together["after"] > 0.85
+    assert 0 < together["upload_bytes"] < together["download_bytes"] / 3
 
 
 def test_the_demo_prints_a_table(command) -> None:

@@ -38,7 +38,9 @@ COMMANDS = {
         "Let devices learn together, each from data that it keeps.",
     ),
 }
-PERSONALIZED = "edgewise_trainer.demo:personalized"  # of the demonstration
+# Of the demonstration:
+PERSONALIZED = "edgewise_trainer.demo:personalized"
+FEDERATED = "edgewise_federated.demo:federated"
 
 
 def loaded(place: str) -> Callable[..., Any]:
