@@ -19,6 +19,8 @@ STRATEGIES = (
     "krum",
 )
 
+MODES = ("sync", "buffered")
+
 # What has to see each update by itself, or sends more than its change.
 SEES_ONE = ("fedmedian", "trimmed_mean", "krum", "scaffold")
 
@@ -73,6 +75,11 @@ class Device:
             raise ConfigError(
                 f"available={self.available!r}: want a chance from 0 to 1"
             )
+        epochs = self.local_epochs
+        if epochs is not None and (not isinstance(epochs, int) or epochs < 1):
+            raise ConfigError(
+                f"local_epochs={epochs!r}: want a whole number from 1 on, or None"
+            )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -92,11 +99,17 @@ class FederatedConfig:
         secure_aggregation: Whether the server sees the sum of updates alone: at least
             three devices, more than half of whom stay to the end of a round.
         privacy: Differential privacy; None: none.
-        deadline_s: Seconds of a round; who has not answered by then has failed.
+        deadline_s: Seconds in which a device that is asked has to answer; who has not
+            by then has failed, and who cannot learn so fast is asked for less.
         quorum: Share of the devices asked without which a round fails.
         max_norm: Largest norm of an update that is accepted; None: any.
         checkpoint_dir: Where a run is kept so that it can go on; None: nowhere.
         devices: What each can do; None: all the same.
+        mode: "sync": devices are asked together, and the model steps when they are
+            done. "buffered": devices run all the time, ``clients_per_round`` of them at
+            once, and the model steps whenever ``buffer_size`` updates have come, which
+            is called a round (FedBuff).
+        buffer_size: Updates of a step; None: half of ``clients_per_round``.
         seed: Decides all that is drawn.
     """
 
@@ -115,6 +128,8 @@ class FederatedConfig:
     max_norm: float | None = None
     checkpoint_dir: str | None = None
     devices: Sequence[Device] | None = None
+    mode: str = "sync"
+    buffer_size: int | None = None
     seed: int = 0
 
     def __post_init__(self) -> None:
@@ -132,6 +147,13 @@ class FederatedConfig:
             raise ConfigError(f"strategy={self.strategy!r}: want one of {known}")
         if self.secure_aggregation:
             self._want_sums()
+        self._want_mode()
+        self._want_alike()
+
+    @property
+    def buffer(self) -> int:
+        """Updates of a step of a buffered run."""
+        return self.buffer_size or (self.clients_per_round + 1) // 2
 
     def _want_sums(self) -> None:
         """Raise for what has to see single updates, or does not commute with sums."""
@@ -147,3 +169,42 @@ class FederatedConfig:
                 f"secure_aggregation with {', '.join(problems)}: that has to see"
                 " single updates, and the server sees sums alone"
             )
+
+    def _want_mode(self) -> None:
+        """Raise for a mode that there is not, and for what needs whole rounds."""
+        size = self.buffer_size
+        if self.mode not in MODES:
+            raise ConfigError(f"mode={self.mode!r}: want one of {', '.join(MODES)}")
+        if size is not None and (not isinstance(size, int) or size < 1):
+            raise ConfigError(
+                f"buffer_size={size!r}: want a whole number from 1 on, or None"
+            )
+        if self.mode == "sync":
+            if size is not None:
+                raise ConfigError(f"buffer_size={size!r}: goes with mode='buffered'")
+            return
+        problems = [f"strategy={self.strategy!r}"] if self.strategy in SEES_ONE else []
+        problems += [
+            f"{name}={getattr(self, name)!r}"
+            for name in ("secure_aggregation", "privacy")
+            if getattr(self, name)
+        ]
+        if problems:
+            raise ConfigError(
+                f"mode='buffered' with {', '.join(problems)}: that needs devices that"
+                " are asked together, of one model"
+            )
+
+    def _want_alike(self) -> None:
+        """Raise where whole updates are compared or hidden and some are parts."""
+        kinds = {repr(device.trainable) for device in self.devices or ()}
+        if self.secure_aggregation and kinds - {repr("all")}:
+            what = "secure_aggregation"
+        elif self.strategy == "krum" and len(kinds) > 1:
+            what = "strategy='krum'"
+        else:
+            return
+        raise ConfigError(
+            f"{what} with devices that train {', '.join(sorted(kinds))}: want devices"
+            " that train the same, and all of it where sums alone are seen"
+        )

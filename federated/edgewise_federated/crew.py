@@ -40,7 +40,7 @@ class Crew(Protocol):
         """How many devices there are, present or not."""
 
     def now(self) -> float:
-        """Seconds of the crew's clock, which never goes back."""
+        """Seconds of the crew's clock, which never goes back; from any beginning."""
 
     def present(self, want: int) -> Sequence[int]:
         """Devices that can be asked now, in order.
@@ -59,6 +59,8 @@ class Crew(Protocol):
     def seal(self, number: int, devices: Sequence[int], until: float) -> Seal:
         """Let devices exchange keys and shares for the orders of a number to come.
 
+        Sums are of the whole layout: who sends a part of it takes no part.
+
         Raises:
             FederatedError: They are so few that sums hide nobody.
         """
@@ -72,8 +74,11 @@ class Crew(Protocol):
         Never waits beyond ``until``, whatever a device does.
         """
 
-    def forget(self) -> None:
-        """Whatever is still to come of past orders is not wanted any more."""
+    def forget(self, devices: Collection[int]) -> None:
+        """What is still to come of past orders of devices is not wanted any more."""
+
+    def busy(self) -> Mapping[int, int]:
+        """Devices whose replies are still to come, and the numbers of their orders."""
 
     def settle(self, taken: Collection[int]) -> None:
         """Replies of these devices were used: what hangs on that is theirs for good.

@@ -1,23 +1,22 @@
 """The devices of a simulated run, in one process and in time that costs none.
 
-A device takes ``examples * passes / (RATE * speed)`` seconds of a clock that stands
-still while it learns and jumps to the next reply when the loop asks for it: who is
-late, and who comes first, depends on nothing but what was asked for.
+A device takes ``examples * passes / (RATE * speed)`` seconds of the clock of an agenda.
 """
 
 from __future__ import annotations
 
-import heapq
 from collections.abc import Collection, Mapping, Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from edgewise.errors import ConfigError, FederatedError
 from edgewise.ir.op import Array
 from edgewise.model import Model
+from edgewise_federated.agenda import Agenda
 from edgewise_federated.client import Client, Data
 from edgewise_federated.config import Device, FederatedConfig
 from edgewise_federated.crew import Seal
 from edgewise_federated.device import FRESH, Memory, Worker
+from edgewise_federated.keep import part_of
 from edgewise_federated.norms import part
 from edgewise_federated.order import Member, Order, Reply
 from edgewise_federated.select import answers
@@ -28,26 +27,10 @@ from edgewise_trainer.selection import selected
 from edgewise_trainer.task import Trainable
 
 if TYPE_CHECKING:  # only runs that hide updates want cryptography
-    from edgewise_federated.sealed import Together
+    from edgewise_federated.sealed import Masks
 
 EVERYONE = Device()
 RATE = 1000.0  # examples that a device of speed 1 passes over in a second
-
-
-class Task(NamedTuple):
-    """An order on its way; in the order in which replies arrive.
-
-    Attributes:
-        due: When its reply arrives.
-        turn: Which of all orders it is: the first first, of those that arrive at once.
-        device: Who does it.
-        order: What is asked.
-    """
-
-    due: float
-    turn: int
-    device: int
-    order: Order
 
 
 class Fleet:
@@ -92,66 +75,56 @@ class Fleet:
         self._parts: dict[str, Layout] = {}
         self._memory: dict[int, Memory] = {}
         self._pending: dict[int, Memory] = {}
-        self._tasks: list[Task] = []
-        self._time, self._sent = 0.0, 0
-        self._seal: Together | None = None
+        self._agenda = Agenda()
+        self._seal: Masks | None = None
+        self._members = [self._member(index) for index in range(self.size)]
 
     def now(self) -> float:
         """Seconds that have passed for the devices."""
-        return self._time
+        return self._agenda.time
 
     def present(self, want: int) -> Sequence[int]:
         """Devices that are ever there."""
         del want
-        return [i for i in range(self.size) if self._device(i).available > 0]
+        return [i for i, one in enumerate(self._members) if one.available > 0]
 
     def member(self, device: int) -> Member:
-        """What a device is said to be; where nothing is said, it takes no time."""
-        said, config = self._device(device), self._config
-        return Member(
-            len(self._partitions[device][1]),
-            self._sends(said.trainable),
-            said.local_epochs or config.local_epochs,
-            float("inf") if config.devices is None else said.speed * RATE,
-            said.available,
-        )
+        """What a device is said to be."""
+        return self._members[device]
 
     def seal(self, number: int, devices: Sequence[int], until: float) -> Seal:
         """Keys and shares of the devices that will answer."""
         del until
         # Only runs that hide updates want cryptography.
-        from edgewise_federated.sealed import Together  # noqa: PLC0415
+        from edgewise_federated.sealed import Masks  # noqa: PLC0415
 
         there = [i for i in devices if answers(self._config, number, i)]
-        self._seal = Together(there)
+        self._seal = Masks(there)
         return self._seal
 
     def send(self, device: int, order: Order) -> None:
         """Ask a device; what it learns it learns when its reply is wanted."""
-        member = self.member(device)
-        due = self._time + member.examples * order.epochs / member.speed
-        heapq.heappush(self._tasks, Task(due, self._sent, device, order))
-        self._sent += 1
+        member = self._members[device]
+        seconds = member.examples * order.epochs / member.speed
+        self._agenda.add(device, order, seconds)
 
     def next(self, until: float) -> Reply | None:
         """The reply that is ready first, if that is before ``until``."""
-        if not self._tasks or self._tasks[0].due > until:
-            if self._tasks:
-                self._time = max(self._time, until)
-            return None
-        task = heapq.heappop(self._tasks)
-        self._time = max(self._time, task.due)
-        return self._reply(task.device, task.order)
+        task = self._agenda.next(until)
+        return None if task is None else self._reply(task.device, task.order)
 
-    def forget(self) -> None:
-        """Tasks that are not done yet never will be."""
-        self._tasks.clear()
+    def forget(self, devices: Collection[int]) -> None:
+        """What devices have not done yet they never will."""
+        self._agenda.drop(devices)
+
+    def busy(self) -> Mapping[int, int]:
+        """Who has something to do."""
+        return self._agenda.busy()
 
     def settle(self, taken: Collection[int]) -> None:
         """Let devices whose updates were used remember what they sent."""
         for device in taken:
-            self._memory[device] = self._pending[device]
-        self._pending.clear()
+            self._memory[device] = self._pending.pop(device)
 
     def _reply(self, device: int, order: Order) -> Reply:
         number = order.number
@@ -176,6 +149,17 @@ class Fleet:
     def _device(self, index: int) -> Device:
         devices = self._config.devices
         return EVERYONE if devices is None else devices[index]
+
+    def _member(self, index: int) -> Member:
+        """What is said of a device; where nothing is, it takes no time."""
+        said, config = self._device(index), self._config
+        return Member(
+            len(self._partitions[index][1]),
+            self._sends(said.trainable),
+            said.local_epochs or config.local_epochs,
+            float("inf") if config.devices is None else said.speed * RATE,
+            said.available,
+        )
 
     def _sends(self, trainable: Trainable) -> Layout:
         """What of the model a device sends that trains a part."""
@@ -204,7 +188,7 @@ class Fleet:
 
     def memory(self) -> dict[str, Array]:
         """What devices remember, by name, and what they are at."""
-        found: dict[str, Array] = {}
+        found = {f"agenda/{k}": v for k, v in self._agenda.memory().items()}
         for index, memory in self._memory.items():
             found |= {f"{index}/own/{k}": v for k, v in memory.personal.items()}
             for slot, array in (("control", memory.control), ("lost", memory.lost)):
@@ -214,7 +198,10 @@ class Fleet:
 
     def remember(self, memory: Mapping[str, Array]) -> None:
         """Take back what ``memory`` gave."""
+        self._agenda.remember(part_of(memory, "agenda"))
         for name, array in memory.items():
+            if name.startswith("agenda/"):
+                continue
             index, _, rest = name.partition("/")
             slot, _, key = rest.partition("/")
             old = self._memory.get(int(index), FRESH)

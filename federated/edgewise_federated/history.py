@@ -27,6 +27,8 @@ class Round(NamedTuple):
         download_bytes: From the server to all devices.
         seconds: How long it took.
         epsilon: Privacy spent so far; None: none is promised.
+        waited: Seconds by the clock of the devices: in a simulation those that devices
+            would have taken.
     """
 
     number: int
@@ -38,6 +40,7 @@ class Round(NamedTuple):
     download_bytes: int
     seconds: float
     epsilon: float | None = None
+    waited: float = 0.0
 
     def __str__(self) -> str:
         """One line."""

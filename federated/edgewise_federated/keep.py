@@ -65,3 +65,9 @@ def load(folder: str | os.PathLike[str]) -> Kept | None:
     if not isinstance(facts, dict):
         raise CheckpointError(f"{path}: damaged: its facts are none")
     return Kept(facts, arrays)
+
+
+def part_of(arrays: Mapping[str, Array], owner: str) -> dict[str, Array]:
+    """What is called ``owner/...``, without that."""
+    start = f"{owner}/"
+    return {n.removeprefix(start): a for n, a in arrays.items() if n.startswith(start)}

@@ -5,16 +5,13 @@ from __future__ import annotations
 import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import fields
-from typing import Any
+from typing import Any, Protocol
 
 from edgewise.errors import CheckpointError
 from edgewise.ir.op import Array
 from edgewise_federated import keep
 from edgewise_federated.config import FederatedConfig
-from edgewise_federated.crew import Crew
 from edgewise_federated.history import Round
-from edgewise_federated.strategy import Strategy
-from edgewise_federated.update import Layout
 
 logger = logging.getLogger(__name__)
 
@@ -22,22 +19,35 @@ logger = logging.getLogger(__name__)
 FREE = {"rounds", "checkpoint_dir", "quorum"}
 
 
+class Owner(Protocol):
+    """Who has something that a run needs to go on."""
+
+    def memory(self) -> dict[str, Array]:
+        """What has to be kept, by name."""
+
+    def remember(self, memory: Mapping[str, Array]) -> None:
+        """Take back what ``memory`` gave."""
+
+
 class Ledger:
     """Writes a run down, if it has a folder.
 
     Args:
         config: What the run is asked for.
-        crew: The devices, which remember something, too.
-        strategy: Holds the model.
-        layout: What the numbers of the model are.
+        owners: Who remembers something, by name; takes it back in this order.
+        size: How many devices there are.
+        layout: Hash of what the numbers of the model are.
     """
 
     def __init__(
-        self, config: FederatedConfig, crew: Crew, strategy: Strategy, layout: Layout
+        self,
+        config: FederatedConfig,
+        owners: Mapping[str, Owner],
+        size: int,
+        layout: int,
     ) -> None:
-        self._config, self._layout = config, layout
-        self._owners: dict[str, Crew | Strategy] = {"server": strategy, "crew": crew}
-        self._size = crew.size
+        self._config, self._owners = config, owners
+        self._about = {"fleet": size, "layout": layout}
 
     def keep(self, rounds: Sequence[Round]) -> None:
         """Write everything after a round.
@@ -71,7 +81,7 @@ class Ledger:
                 f" want {self._facts()}"
             )
         for owner, one in self._owners.items():
-            one.remember(_part(kept.arrays, owner))
+            one.remember(keep.part_of(kept.arrays, owner))
         rounds = [Round(*row) for row in kept.facts["rounds"]]
         logger.info("%s: goes on after round %d", folder, len(rounds))
         return rounds
@@ -80,9 +90,4 @@ class Ledger:
         """What a run has to be asked again to go on."""
         names = [f.name for f in fields(self._config) if f.name not in FREE]
         facts = {name: repr(getattr(self._config, name)) for name in names}
-        return facts | {"fleet": self._size, "layout": self._layout.hash}
-
-
-def _part(arrays: Mapping[str, Array], owner: str) -> dict[str, Array]:
-    start = f"{owner}/"
-    return {n.removeprefix(start): a for n, a in arrays.items() if n.startswith(start)}
+        return facts | self._about

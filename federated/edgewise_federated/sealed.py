@@ -49,7 +49,7 @@ def threshold(devices: Collection[int]) -> int:
     return len(devices) // 2 + 1
 
 
-class Together:
+class Masks:
     """A round of sums of devices in one process.
 
     Args:

@@ -14,7 +14,8 @@ from edgewise_federated.config import FederatedConfig
 from edgewise_federated.fleet import Fleet
 from edgewise_federated.history import FederatedHistory
 from edgewise_federated.norms import followed, numbers, want_no_noise
-from edgewise_federated.rounds import Callback, Hook, Loop
+from edgewise_federated.replies import Hook
+from edgewise_federated.rounds import Callback, Loop
 from edgewise_federated.strategy import Own
 from edgewise_federated.update import Layout
 from edgewise_trainer import Trainer
