@@ -10,6 +10,7 @@ minute.  Needs numpy, onnx, scikit-learn and edgewise.
 from __future__ import annotations
 
 import tempfile
+from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
 
@@ -104,6 +105,13 @@ def main() -> None:
         show("int8", ew.quantize(model, calibration, int8), given, folder)
         bytes_ = trained(model, 4, given, quantize=int8)
         show("  trained for it", bytes_, given, folder)
+        learned = trained(model, 4, given, quantize=replace(int8, learn_steps=True))
+        show("  with learned steps", learned, given, folder)
+        int4 = ew.QuantizeConfig(weights="int4", activations="float32")
+        show("int4 weights", ew.quantize(model, None, int4), given, folder)
+        show("  trained for it", trained(model, 4, given, quantize=int4), given, folder)
+        learned = trained(model, 4, given, quantize=replace(int4, learn_steps=True))
+        show("  with learned steps", learned, given, folder)
 
 
 if __name__ == "__main__":

@@ -203,7 +203,7 @@ def test_sums_are_rounded_as_bytes_too() -> None:
 @pytest.mark.parametrize(
     "options",
     [
-        {"weights": "int4", "activations": "float32"},
+        {"weights": "float16", "activations": "float32"},
         {"max_drop": 0.0, "evaluate": lambda _: 1.0},
         {"equalize": True},
     ],

@@ -3,12 +3,14 @@
 Numbers are rounded in float32 and gradients pass straight through, but where an image
 lies outside its range (Jacob et al., 2018).  Weights have the scales that quantisation
 gives them, made anew in every step; ranges of images are running averages of the ends
-of batches, held beside the parameters as statistics.
+of batches, held beside the parameters as statistics.  Or both are learned: they begin
+so, ranges with the first batch, and steps are trained.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+import math
+from collections.abc import Collection, Iterable, Mapping
 from typing import NamedTuple
 
 import numpy as np
@@ -23,10 +25,9 @@ from edgewise.ir.graph import (
     variable_value,
     with_inputs,
 )
-from edgewise.ir.module import Module, Role, VariableInfo
+from edgewise.ir.module import Module
 from edgewise.model import Model
 from edgewise.ops import (
-    Abs,
     Add,
     Clip,
     Div,
@@ -37,27 +38,39 @@ from edgewise.ops import (
     Neg,
     ReduceMax,
     ReduceMin,
-    ReduceSum,
-    Reshape,
     Round,
     StraightThrough,
     Sub,
     Where,
 )
-from edgewise.ops.pack import PANEL, QUAD, PackPanels
-from edgewise.ops.pad import Pad
 from edgewise.quant.config import QuantizeConfig
 from edgewise.quant.grid import LEAST, LEVELS
 from edgewise.quant.observe import RATE
 from edgewise.quant.quantize import chosen_sites, quantize_within
 from edgewise.quant.sites import RESIDUAL, Sites, is_move, is_sum, moved_by
-from edgewise.quant.weights import MOST, PAIRED_MOST
 from edgewise.types import DType, TensorType
+from edgewise_trainer.byte_weights import (
+    first_steps,
+    steps_by_channel,
+    whole_weight,
+)
+from edgewise_trainer.form import dependent
 from edgewise_trainer.names import INFER
+from edgewise_trainer.rounding import (
+    HEAD,
+    LOG,
+    begun_steps,
+    found_steps,
+    held_with,
+    learned,
+    plain,
+    rounded,
+    statistic,
+)
 from edgewise_trainer.terms import scalar
 
 _SCALAR = TensorType(DType.F32, ())
-_HEAD = "quantize/"
+ENDS = ("low", "high")
 
 
 class _Ends(NamedTuple):
@@ -67,41 +80,33 @@ class _Ends(NamedTuple):
     high: Value
 
 
-def want_trainable(config: QuantizeConfig) -> None:
-    """Raise ``ConfigError`` unless training can follow a quantisation."""
-    if (config.weights, config.activations) != ("int8", "int8"):
-        raise ConfigError(
-            f"quantize: got weights={config.weights!r}, activations="
-            f"{config.activations!r}; a trainer trains for int8 of both"
-        )
-    if config.evaluate is not None or config.equalize or config.bias_correction:
-        raise ConfigError(
-            "quantize: a trainer makes up for what bytes lose by itself; want"
-            " no evaluate, equalize or bias_correction"
-        )
-
-
-def ranged(model: Model, config: QuantizeConfig) -> Model:
+def begun(model: Model, config: QuantizeConfig) -> Model:
     """The model with ranges of images among its variables, zeros where they are new.
 
     Raises:
-        ConfigError: Nothing in it can run over bytes, or training cannot follow that.
+        ConfigError: Nothing in it can run over bytes.
     """
-    want_trainable(config)
-    module = model.module
-    variables = dict(module.variables)
-    for index, _ in enumerate(_Faking(module, config).own):
-        for key in _keys(index):
-            first = np.zeros((), np.float32)
-            fresh = VariableInfo(key, _SCALAR, Role.STATISTIC, first)
-            variables.setdefault(key, fresh)
-    whole = Module(module.functions, variables, module.metadata)
-    return Model(whole, model.path)
+    faking = _Faking(model.module, config)
+    learns = (LOG,) if config.learn_steps else ()
+    found = [
+        statistic(_key(index, what), np.zeros((), np.float32))
+        for index, _ in enumerate(faking.own)
+        for what in (*ENDS, *learns)
+    ]
+    for info in faking.weights if learns else ():
+        found += begun_steps(info.key, first_steps(info, config))
+    return held_with(model, found)
 
 
-def faked(module: Module, config: QuantizeConfig) -> Module:
-    """The module with weights and images rounded; its ranges follow what it sees."""
-    faking = _Faking(module, config)
+def rounding(
+    module: Module, config: QuantizeConfig, trained: Collection[str]
+) -> Module:
+    """The module with weights and images rounded; its ranges follow what it sees.
+
+    Where steps are learned, those of weights that are trained are, and of images that
+    depend on such.
+    """
+    faking = _Faking(module, config, trained if config.learn_steps else ())
     graph = module.functions[INFER].rebuild(faking.visit)
     updates = {**graph.updates, **faking.updates}
     names = graph.output_names
@@ -109,52 +114,55 @@ def faked(module: Module, config: QuantizeConfig) -> Module:
     return module.with_function(INFER, whole)
 
 
-def ranges_of(module: Module) -> set[str]:
-    """Names of the variables that hold ranges."""
-    return {key for key in module.variables if key.startswith(_HEAD)}
-
-
-def over_bytes(model: Model, config: QuantizeConfig) -> Model:
+def exported(model: Model, config: QuantizeConfig) -> Model:
     """The int8 model, by the ranges that training found.
 
     Raises:
         ConfigError: No step has been done: there are none.
     """
     module = model.module
-    faking, found = _Faking(module, config), {}
-    for index, value in enumerate(faking.own):
-        ends = [module.variables[key].initial for key in _keys(index)]
-        low, high = (0.0 if end is None else float(end) for end in ends)
-        if low == high == 0:
-            raise ConfigError("quantize: images have no ranges yet; want a step first")
-        found[value] = low, high
+    faking = _Faking(module, config)
+    found = [
+        tuple(_number(module, index, what) for what in ENDS)
+        for index, _ in enumerate(faking.own)
+    ]
+    if any(low == high == 0 for low, high in found):
+        raise ConfigError("quantize: images have no ranges yet; want a step first")
     ranges = {}
     for value in faking.wanted:
-        own = [found[source] for source in faking.sources(value)]
-        ranges[value] = min(low for low, _ in own), max(high for _, high in own)
-    return quantize_within(plain(model), ranges, config)
-
-
-def plain(model: Model) -> Model:
-    """The model without ranges."""
-    module, held = model.module, ranges_of(model.module)
-    variables = {k: info for k, info in module.variables.items() if k not in held}
-    return Model(Module(module.functions, variables, module.metadata), model.path)
+        sources = faking.sources(value)
+        times = math.exp(_number(module, sources[0], LOG))
+        low = min(found[source][0] for source in sources)
+        high = max(found[source][1] for source in sources)
+        ranges[value] = low * times, high * times
+    steps = {}
+    for info in faking.weights:
+        known = found_steps(info.key, module)
+        if known is not None:
+            steps[info.key] = steps_by_channel(info, known)
+    return quantize_within(plain(model), ranges, config, steps)
 
 
 class _Faking:
     """One walk over a graph.
 
     Attributes:
+        weights: Those of the layers.
         wanted: The values that become bytes, in order.
         own: Those among them that no move of others makes: they have a range each.
         updates: New ends of the ranges, by name.
     """
 
-    def __init__(self, module: Module, config: QuantizeConfig) -> None:
+    def __init__(
+        self, module: Module, config: QuantizeConfig, learned: Collection[str] = ()
+    ) -> None:
         graph, self._config = module.functions[INFER], config
+        self._module, self._learned = module, frozenset(learned)
+        self._moves = dependent(graph, self._learned)
         sites: Sites = chosen_sites(graph, module.variables, config)
-        self._layers, self._infos = set(sites.layers), module.variables
+        self._layers = set(sites.layers)
+        infos = [module.variables[sites.names[node]] for node in sites.layers]
+        self.weights = list({info.key: info for info in infos}.values())
         bytes_ = sites.of(sites.layers, graph)
         self.wanted = [value for value in sites.values if value in bytes_]
         moved = {v for v in self.wanted if is_move(v.node)}
@@ -165,9 +173,12 @@ class _Faking:
         self._made: dict[Value, Value] = {}
         self.updates: dict[str, Value] = {}
 
-    def sources(self, value: Value) -> list[Value]:
-        """The values whose ranges make up that of one."""
-        return [v for v in self.own if self._shared[v] == self._shared[value]]
+    def sources(self, value: Value) -> list[int]:
+        """Numbers of the values whose ranges make up that of one."""
+        group = self._shared[value]
+        return [
+            number for v, number in self._numbers.items() if self._shared[v] == group
+        ]
 
     def visit(self, node: Node, inputs: Inputs) -> tuple[Value, ...]:
         """The node over what bytes can say."""
@@ -200,83 +211,75 @@ class _Faking:
         return self._made[old]
 
     def _image(self, old: Value, x: Value) -> Value:
+        number, numbers = self._numbers[old], self.sources(old)
+        learns = any(self.own[n].node in self._moves for n in numbers)
         axes = tuple(range(x.type.rank))
-        still = StraightThrough()(x)  # ranges have no gradient
-        seen = _Ends(
-            *(op(axes, keepdims=False)(still) for op in (ReduceMin, ReduceMax))
-        )
-        own = self._held(old)
+        seen = _Ends(*(op(axes, keepdims=False)(x) for op in (ReduceMin, ReduceMax)))
+        own = _held(number)
         new = Equal()(own.low, own.high)  # both zero: no batch was seen
-        for key, kept, end in zip(_keys(self._numbers[old]), own, seen, strict=True):
-            step = Mul()(Sub()(end, kept), scalar(RATE, kept))
-            self.updates[key] = Where()(new, end, Add()(kept, step))
-        ends = [self._held(value) for value in self.sources(old)]
-        low, high = ends[0]
-        for other in ends[1:]:
+        for what, kept, end in zip(ENDS, own, seen, strict=True):
+            follows = Mul()(Sub()(end, kept), scalar(RATE, kept))
+            goes_on = kept if learns else Add()(kept, follows)
+            self.updates[_key(number, what)] = Where()(new, end, goes_on)
+        low, high = _held(numbers[0])
+        for other in map(_held, numbers[1:]):
             low, high = Minimum()(low, other.low), Maximum()(high, other.high)
         known = _Ends(Where()(new, seen.low, low), Where()(new, seen.high, high))
-        return _on_grid(x, known, symmetric=bool(self._config.symmetric))
+        grid = _grid(known, symmetric=bool(self._config.symmetric))
+        if learns:
+            log = variable_value(_key(numbers[0], LOG), _SCALAR)
+            count = math.prod(n for n in x.type.shape[1:] if isinstance(n, int))
+            grid = grid._replace(step=learned(grid.step, log, count, LEVELS))
+        return grid.rounded(x)
 
-    def _held(self, value: Value) -> _Ends:
-        """The range of a value, as it was before the step."""
-        keys = _keys(self._numbers[value])
-        return _Ends(*(variable_value(key, _SCALAR) for key in keys))
-
-    def _weight(self, weight: Value | None) -> Value | None:
-        """A weight as whole numbers times the scale of its output channel."""
+    def _weight(self, weight: Value | None) -> Value:
         assert weight is not None and isinstance(weight.op, Variable)  # noqa: S101, PT018 - as sites have it
-        info, still = self._infos[weight.op.key], StraightThrough()(weight)
-        panels, steps = isinstance(info.packing, PackPanels), MOST
-        if self._config.reduce_range and isinstance(info.packing, PackPanels):
-            most, steps = _pair_sums(still, info, info.packing), PAIRED_MOST
-        else:
-            most = ReduceMax((1 if panels else 0,), keepdims=True)(Abs()(still))
-        if not self._config.per_channel:
-            most = ReduceMax(tuple(range(weight.type.rank)), keepdims=True)(most)
-        step = Mul()(most, scalar(1 / steps, most))
-        step = Maximum()(step, scalar(LEAST, step))
-        rounded = Mul()(Round()(Div()(weight, step)), step)
-        return StraightThrough()(rounded, weight)
+        key = weight.op.key
+        learning = self._module if key in self._learned else None
+        return whole_weight(weight, self._module.variables[key], self._config, learning)
 
 
-def _pair_sums(w: Value, info: VariableInfo, packing: PackPanels) -> Value:
-    """As those of ``quant.weights``: of panels ``[P, K, 16]``, as ``[P, 1, 16]``."""
-    inner, (count, reduced, _) = info.logical.dims[packing.axes[-2]], info.type.dims
-    taps, filled = reduced // inner, -(-inner // QUAD) * QUAD
-    lines = Reshape((count, taps, inner, PANEL))(w)
-    lines = Pad((0, 0, 0, 0, 0, 0, filled - inner, 0))(lines)
-    numbers = Reshape((count, taps * filled, PANEL))(lines)
-    pairs = -(-taps * filled // (2 * QUAD))
-    numbers = Pad((0, 0, 0, 0, pairs * 2 * QUAD - taps * filled, 0))(numbers)
-    split = Reshape((count, pairs, 2, 2, 2, PANEL))(numbers)
-    nothing = scalar(0.0, split)
-    sides = [
-        ReduceSum((2, 4), keepdims=False)(Maximum()(side, nothing))
-        for side in (split, Neg()(split))
-    ]
-    most = ReduceMax((1, 2), keepdims=False)(Maximum()(*sides))
-    return Reshape((count, 1, PANEL))(most)
+class _Grid(NamedTuple):
+    """What ``quant.grid`` lays over a range: a step, and how many lie below zero.
+
+    Neither has a gradient.
+    """
+
+    step: Value
+    zero: Value
+
+    def rounded(self, x: Value) -> Value:
+        """The nearest numbers on it."""
+        least, most = Neg()(self.zero), Sub()(scalar(LEVELS, x), self.zero)
+        return rounded(
+            x, self.step, lambda level: Minimum()(Maximum()(level, least), most)
+        )
 
 
-def _on_grid(x: Value, ends: _Ends, *, symmetric: bool) -> Value:
-    """Numbers on the grid that ``quant.grid`` lays over a range."""
-    nothing = scalar(0.0, x)
+def _grid(ends: _Ends, *, symmetric: bool) -> _Grid:
+    nothing = scalar(0.0, ends.low)
     low, high = Minimum()(ends.low, nothing), Maximum()(ends.high, nothing)
     if symmetric:
         high = Maximum()(Neg()(low), high)
-        step = Mul()(high, scalar(1 / 127, x))
+        step = Mul()(high, scalar(1 / 127, high))
     else:
-        step = Mul()(Sub()(high, low), scalar(1 / LEVELS, x))
-    step = Maximum()(step, scalar(LEAST, x))
-    zero = scalar(128.0, x)
+        step = Mul()(Sub()(high, low), scalar(1 / LEVELS, high))
+    step = Maximum()(step, scalar(LEAST, step))
+    zero = scalar(128.0, step)
     if not symmetric:
         zero = Clip(0.0, float(LEVELS))(Round()(Neg()(Div()(low, step))))
-    level = Clip(0.0, float(LEVELS))(Add()(Round()(Div()(x, step)), zero))
-    rounded = Mul()(Sub()(level, zero), step)
-    least = Neg()(Mul()(zero, step))
-    most = Mul()(Sub()(scalar(float(LEVELS), x), zero), step)
-    least, most = StraightThrough()(least), StraightThrough()(most)  # no gradient
-    return StraightThrough()(rounded, Minimum()(Maximum()(x, least), most))
+    return _Grid(StraightThrough()(step), StraightThrough()(zero))
+
+
+def _held(number: int) -> _Ends:
+    """The range of a value, as it was before the step."""
+    return _Ends(*(variable_value(_key(number, what), _SCALAR) for what in ENDS))
+
+
+def _number(module: Module, number: int, what: str) -> float:
+    """What is held of a value; 0 where nothing is."""
+    info = module.variables.get(_key(number, what))
+    return 0.0 if info is None or info.initial is None else float(info.initial)
 
 
 def _shared(wanted: list[Value]) -> Mapping[Value, int]:
@@ -292,5 +295,5 @@ def _shared(wanted: list[Value]) -> Mapping[Value, int]:
     return found
 
 
-def _keys(index: int) -> tuple[str, str]:
-    return f"{_HEAD}{index}/low", f"{_HEAD}{index}/high"
+def _key(number: int, what: str) -> str:
+    return f"{HEAD}{number}/{what}"

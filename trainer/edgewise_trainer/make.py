@@ -12,6 +12,7 @@ from edgewise_trainer.coded import codebooks, keeps, kept
 from edgewise_trainer.lora import adapters
 from edgewise_trainer.losses import Loss, squashed
 from edgewise_trainer.names import INFER
+from edgewise_trainer.rounding import learned_keys
 from edgewise_trainer.selection import lora_rank, selected
 from edgewise_trainer.stand_ins import StandIn, reading, standing_in
 from edgewise_trainer.step import training_step
@@ -50,16 +51,18 @@ def aim(
     """
     trained, rank = selected(module, trainable), lora_rank(trainable)
     if quantize is not None:
-        from edgewise_trainer.fake import faked  # noqa: PLC0415 - who trains for bytes
+        from edgewise_trainer import small_numbers  # noqa: PLC0415 - who trains so
 
-        module = faked(module, quantize)
+        module = small_numbers.rounding(module, quantize, trained)
     if rank is not None:
         chosen: tuple[StandIn, ...] = adapters(module, trained, rank, seed)
         keys = tuple(info.key for own in chosen for info in own.infos)
+        keys += learned_keys(module)
         return Aim(standing_in(module, chosen), trained, chosen, keys)
     chosen = codebooks(module, trained)
     named = {own.weight: [info.key for info in own.infos] for own in chosen}
     keys = tuple(key for name in trained for key in named.get(name, [name]))
+    keys += learned_keys(module)
     infos = [module.variables[key] for key in trained]
     ways = {i.key: functools.partial(kept, info=i) for i in infos if keeps(i)}
     return Aim(standing_in(reading(module, ways), chosen), trained, chosen, keys)

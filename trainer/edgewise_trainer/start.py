@@ -134,9 +134,9 @@ def start_of(
     )
     bare = model if found is None else found.model
     if quantize is not None:
-        from edgewise_trainer.fake import ranged  # noqa: PLC0415 - who trains for bytes
+        from edgewise_trainer import small_numbers  # noqa: PLC0415 - who trains so
 
-        bare = ranged(bare, quantize)
+        bare = small_numbers.begun(bare, quantize)
     return Start(bare, setting)
 
 

@@ -22,6 +22,7 @@ from edgewise_trainer.autodiff import backward
 from edgewise_trainer.form import trainable_form
 from edgewise_trainer.losses import Loss, scalar_loss, target_type, weight_of
 from edgewise_trainer.names import LOSS, RATE, STEP, TARGET
+from edgewise_trainer.rounding import bounded
 from edgewise_trainer.task import Step
 from edgewise_trainer.terms import zeros
 from edgewise_trainer.update import Clock, Optimizer
@@ -88,7 +89,7 @@ def _updates(
 ) -> tuple[dict[str, Value], tuple[VariableInfo, ...]]:
     updates: dict[str, Value] = {}
     states: list[VariableInfo] = []
-    grads = prepared(optimizer, grads)
+    grads = prepared(optimizer, bounded(grads))
     # The gradients of the last layers come first, and free what they read.
     for key, grad in reversed(grads.items()):
         parameter, own = places[key], optimizer_of(optimizer, key)

@@ -23,7 +23,7 @@ from edgewise_trainer.data import Data, Inputs, batch_of, examples, named, pairs
 from edgewise_trainer.engine import engine_for
 from edgewise_trainer.evaluation import evaluated
 from edgewise_trainer.explain import described, explained
-from edgewise_trainer.held import holding, learned
+from edgewise_trainer.held import begun_anew, holding, learned, quantized
 from edgewise_trainer.history import Callback, History
 from edgewise_trainer.losses import Loss, want_classes
 from edgewise_trainer.names import EVALUATE, INFER
@@ -57,8 +57,10 @@ class Trainer:
         threads: Threads of a step; None: as a session has them.
         memory_budget: By how much the process may grow, with the model: bytes, or a
             text like ``"64MB"``; ``report`` tells what is done to keep to it.
-        quantize: How the model is quantised that ``export`` gives; steps then round as
-            its kernels do. Only int8; ranges of images are found by training.
+        quantize: How the model is quantised that ``export`` gives: over bytes, or with
+            weights alone of int8 or int4. Steps of training then round as its kernels
+            do; ranges of images are found by training, and so is what numbers are
+            rounded to, with ``learn_steps``.
         seed: Of the order of examples.
         state: What the optimizer remembers at the start, as ``state`` gives it; zeros
             where it is missing.
@@ -215,6 +217,7 @@ class Trainer:
         As ``set_parameters``, but so cheap that one trainer can serve many devices.
         """
         module, begun = holding(self._bare().module, self._task, parameters)
+        module = begun_anew(module, self._setting.quantize)
         self._model, begun = Model(module), begun | dict(state or {})
         if not self._engine.restart(module, self._task.step, begun):
             self._open(self._model, begun)
@@ -224,17 +227,12 @@ class Trainer:
     def export(self, *, averaged: bool = False) -> Model:
         """The model as it is now, to run or to save; adapters are merged.
 
-        Trained for bytes, it is quantised, by the ranges that training found.
+        Trained for small numbers, it is quantised, by what training found.
 
         Args:
             averaged: Whether parameters are their averages (``optimizers.Averaged``).
         """
-        real, config = self._real(averaged=averaged), self._setting.quantize
-        if config is None:
-            return real
-        from edgewise_trainer.fake import over_bytes  # noqa: PLC0415 - as asked
-
-        return over_bytes(real, config)
+        return quantized(self._real(averaged=averaged), self._setting.quantize)
 
     def _real(self, *, averaged: bool) -> Model:
         """The model as it is now, in real numbers."""

@@ -58,17 +58,22 @@ def want_narrow(
     want_shape(op, "weight", w, *narrow_shape(*layout, count, reduced))
 
 
-def narrowed(tiles: Array, kind: str, block: int) -> Array:
-    """Panels ``f32[P, K, 16]`` with few bits."""
+def narrowed(tiles: Array, kind: str, block: int, scales: Array | None = None) -> Array:
+    """Panels ``f32[P, K, 16]`` with few bits.
+
+    ``scales``, of every panel, block and lane, are those that lose the least where none
+    are given; halves have none.
+    """
     if kind == HALF:
         with np.errstate(over="ignore"):
             return tiles.astype(np.float16)
+    if scales is None:
+        scales = block_scales(tiles, kind, block, SHARES[kind])
     count, reduced, _ = tiles.shape
     size_of_panel = SCALES * -(-reduced // block) + WIDTHS[kind] * reduced
     out = np.zeros((count, size_of_panel), np.uint8)
-    for begin, at, size in _blocks(kind, block, reduced):
-        part = tiles[:, begin : begin + size]
-        scale = _scale(part, kind)
+    for number, (begin, at, size) in enumerate(_blocks(kind, block, reduced)):
+        part, scale = tiles[:, begin : begin + size], scales[:, number]
         steps = _steps(part, scale, MOST[kind]).astype(np.int8)
         numbers = at + SCALES
         wide = WIDTHS[kind] * size
@@ -100,12 +105,27 @@ def _blocks(kind: str, block: int, reduced: int) -> Iterator[tuple[int, int, int
         yield begin, at, min(block, reduced - begin)
 
 
-def _scale(part: Array, kind: str) -> Array:
+def block_scales(
+    tiles: Array, kind: str, block: int, shares: tuple[float, ...] = (1.0,)
+) -> Array:
+    """Scales ``f32[P, blocks, 16]`` of panels ``f32[P, K, 16]``.
+
+    Those that lose the least among ``shares`` of the largest number of a block.
+    """
+    count, reduced, _ = tiles.shape
+    out = np.zeros((count, -(-reduced // block), PANEL), np.float32)
+    for number in range(out.shape[1]):
+        part = tiles[:, number * block : (number + 1) * block]
+        out[:, number] = _scale(part, kind, shares)
+    return out
+
+
+def _scale(part: Array, kind: str, shares: tuple[float, ...]) -> Array:
     """The scales ``[P, 16]`` that lose the least of a block ``[P, size, 16]``."""
     most = np.abs(part).max(axis=1, initial=0.0)
     whole = np.where(most > 0, most / MOST[kind], 1.0).astype(np.float32)
     best, least = whole, np.full(whole.shape, np.inf)
-    for share in SHARES[kind]:
+    for share in shares:
         scale = np.maximum(whole * np.float32(share), np.finfo(np.float32).tiny)
         lost = _steps(part, scale, MOST[kind]) * scale[:, None] - part
         error = np.square(lost, dtype=np.float64).sum(axis=1)
@@ -158,7 +178,12 @@ class PackNarrow(Op, name="pack_narrow"):
         return w.with_dtype(dtype).with_shape(shape)
 
     def reference(self, w: Array) -> Array:
-        return narrowed(self.panels.reference(w), self.kind, self.block)
+        return self.stepped(w, None)
+
+    def stepped(self, w: Array, scales: Array | None) -> Array:
+        """As ``reference``, with scales ``f32[P, blocks, 16]`` that are known."""
+        tiles = self.panels.reference(w)
+        return narrowed(tiles, self.kind, self.block, scales)
 
     def unpack(self, stored: Array, logical: TensorType) -> Array:
         """The logical array, of float32, whose packed form is ``stored``."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 import logging
 import math
 from collections.abc import Callable, Collection, Mapping
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
 
@@ -50,6 +50,9 @@ METHOD = "weights alone"
 ANY = (-np.inf, np.inf)  # the range of an image that nobody looked at
 
 
+Packing: TypeAlias = PackNarrow | PackHalves
+
+
 class Small(NamedTuple):
     """A weight in few bits.
 
@@ -62,13 +65,20 @@ class Small(NamedTuple):
     sqnr: float
 
 
-def weights_alone(model: Model, config: QuantizeConfig) -> Model:
+def weights_alone(
+    model: Model, config: QuantizeConfig, scales: Mapping[str, Array] | None = None
+) -> Model:
     """The model with the weights of its layers in few bits.
+
+    Args:
+        model: The model.
+        config: How many bits.
+        scales: Of each weight those that are known, as ``PackNarrow.stepped`` has them.
 
     Raises:
         ConfigError: It has no weight that can be.
     """
-    alone = Alone(model, config)
+    alone = Alone(model, config, scales)
     for note in alone.notes:
         logger.warning("%s", note)
     if not alone.small:
@@ -109,20 +119,23 @@ class Alone:
         notes: Why others do not.
     """
 
-    def __init__(self, model: Model, config: QuantizeConfig) -> None:
+    def __init__(
+        self,
+        model: Model,
+        config: QuantizeConfig,
+        scales: Mapping[str, Array] | None = None,
+    ) -> None:
         self._module, self._config = model.module, config
         self._names = _candidates(model.module)
+        packings, self.notes = packings_for(model.module, config)
         self.small: dict[str, Small] = {}
-        self.notes: list[str] = []
-        keep = fitting("keep", config.keep, model.module.variables)
-        for key in self._names:
-            if key in keep:
-                continue
-            found = _small(model.module.variables[key], config)
+        for key, packing in packings.items():
+            known = (scales or {}).get(key)
+            found = _small(model.module.variables[key], packing, known)
             if isinstance(found, Small):
                 self.small[key] = found
             else:
-                self.notes.append(f"{key} stays float32: {found}")
+                self.notes.append(_stays(key, found))
 
     def model(self, chosen: Collection[str]) -> Model:
         """The model with these weights in few bits."""
@@ -198,11 +211,33 @@ def _unfit(info: VariableInfo, config: QuantizeConfig) -> str:
     return ""
 
 
+def packings_for(
+    module: Module, config: QuantizeConfig
+) -> tuple[dict[str, Packing], list[str]]:
+    """How each weight is stored that gets few bits, and why others do not."""
+    found: dict[str, Packing] = {}
+    notes: list[str] = []
+    keep = fitting("keep", config.keep, module.variables)
+    for key in _candidates(module):
+        if key in keep:
+            continue
+        info = module.variables[key]
+        if reason := _unfit(info, config):
+            notes.append(_stays(key, reason))
+        else:
+            found[key] = _packing(info, config)
+    return found, notes
+
+
+def _stays(key: str, reason: str) -> str:
+    return f"{key} stays float32: {reason}"
+
+
 def _bytes(type_: TensorType) -> int:
     return math.prod(type_.dims) * type_.dtype.numpy.itemsize
 
 
-def _packing(info: VariableInfo, config: QuantizeConfig) -> PackNarrow | PackHalves:
+def _packing(info: VariableInfo, config: QuantizeConfig) -> Packing:
     """How a weight is stored; tables are halves, whatever layers have."""
     packing = info.packing
     if not isinstance(packing, PackPanels):
@@ -211,12 +246,14 @@ def _packing(info: VariableInfo, config: QuantizeConfig) -> PackNarrow | PackHal
     return PackNarrow(packing.axes, packing.groups, kind, config.group)
 
 
-def _small(info: VariableInfo, config: QuantizeConfig) -> Small | str:
+def _small(info: VariableInfo, pack: Packing, scales: Array | None) -> Small | str:
     """A weight in few bits, or why it cannot be."""
-    if reason := _unfit(info, config):
-        return reason
-    pack, weight = _packing(info, config), logical_array(info, stored_array(info))
-    stored: Array = pack.reference(weight)
+    weight = logical_array(info, stored_array(info))
+    stored: Array = (
+        pack.stepped(weight, scales)
+        if isinstance(pack, PackNarrow)
+        else pack.reference(weight)
+    )
     lost = weight - pack.unpack(stored, info.logical)
     type_ = TensorType(pack.infer(info.logical).dtype, stored.shape)
     made = VariableInfo(info.key, type_, info.role, stored, info.logical, pack)

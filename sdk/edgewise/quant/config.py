@@ -13,7 +13,13 @@ WEIGHTS = ("int8", "int4", "float16", "float32")
 ACTIVATIONS = ("int8", "int16", "float16", "float32")
 GROUPS = (32, 64, 128)
 METHODS = ("minmax", "moving_average", "percentile", "entropy", "mse", "admm")
-SWITCHES = ("per_channel", "reduce_range", "equalize", "bias_correction")
+SWITCHES = (
+    "per_channel",
+    "reduce_range",
+    "equalize",
+    "bias_correction",
+    "learn_steps",
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -40,6 +46,8 @@ class QuantizeConfig:
         evaluate: Scores a model; more is better.
         group: How many weights of an output share a scale where activations stay
             float32 and weights are int8 or int4: 32, 64 or 128.
+        learn_steps: Whether a trainer learns the steps of weights and images (Esser et
+            al., 2020) rather than follow what it sees.
         keep: Patterns (as of fnmatch) of the names of weights that stay float32.
     """
 
@@ -54,6 +62,7 @@ class QuantizeConfig:
     max_drop: float | None = None
     evaluate: Callable[[Any], float] | None = None
     group: int = 32
+    learn_steps: bool = False
     keep: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:

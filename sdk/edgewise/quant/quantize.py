@@ -57,22 +57,29 @@ def quantize(
     if not isinstance(config, QuantizeConfig | None):
         raise ConfigError(f"config: got {config!r}; want a QuantizeConfig")
     config = config or QuantizeConfig()
+    if config.learn_steps:
+        raise ConfigError("learn_steps: steps are learned by a Trainer(quantize=...)")
     if config.activations == "float32":
         return weights_alone(model, config)
     return Quantizer(model, calibration, config).result()
 
 
 def quantize_within(
-    model: Model, ranges: Mapping[Value, Range], config: QuantizeConfig
+    model: Model,
+    ranges: Mapping[Value, Range],
+    config: QuantizeConfig,
+    steps: Mapping[str, Array],
 ) -> Model:
     """The model over bytes, by ranges of values that are known already.
+
+    ``steps`` are those of weights that are, as ``as_bytes`` has them.
 
     Raises:
         ConfigError: Nothing in the model can be quantised.
     """
     seen = {value: Seen.within(*ends) for value, ends in ranges.items()}
-    # Ends are all that is known: other methods would look for more.
-    return Quantizer(model, None, replace(config, method="minmax"), seen).result()
+    known = replace(config, method="minmax")  # other methods would look for more
+    return Quantizer(model, None, known, seen, steps).result()
 
 
 def chosen_sites(
@@ -96,8 +103,9 @@ class Quantizer:
         calibration: Batches | None,
         config: QuantizeConfig,
         seen: Mapping[Value, Seen] | None = None,
+        steps: Mapping[str, Array] | None = None,
     ) -> None:
-        self._source, self._config = model, config
+        self._source, self._config, self._steps = model, config, steps or {}
         self._model = model = equalized(model) if config.equalize else model
         self._graph = model.module.functions[INFER]
         self.sites = chosen_sites(self._graph, model.module.variables, config)
@@ -238,7 +246,8 @@ class Quantizer:
         assert weight is not None and isinstance(weight.op, Variable)  # noqa: S101, PT018
         info = self._model.module.variables[weight.op.key]
         paired, alone = self._config.reduce_range, self._config.per_channel
-        whole = as_bytes(info, paired=paired, per_channel=alone)
+        steps = self._steps.get(weight.op.key)
+        whole = as_bytes(info, paired=paired, per_channel=alone, steps=steps)
         scale, shift = (self._factors.of(v) for v in (*node.inputs, None, None)[2:4])
         if self._config.bias_correction and info.packing is not None:
             lack = lost_on_average(whole.lost, info.packing, self._seen[x].means)

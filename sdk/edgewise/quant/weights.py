@@ -58,11 +58,14 @@ def can_be_bytes(info: VariableInfo) -> bool:
     return isinstance(packing, PackTaps)
 
 
-def as_bytes(info: VariableInfo, *, paired: bool, per_channel: bool) -> Whole:
+def as_bytes(
+    info: VariableInfo, *, paired: bool, per_channel: bool, steps: Array | None = None
+) -> Whole:
     """A weight of whole numbers, with the scales of its output channels.
 
     ``paired`` ones are such as ``byte_conv`` wants of 6 bits; the weight of a depthwise
-    convolution gains nothing by it.
+    convolution gains nothing by it.  ``steps`` are scales that are known, one for each
+    output channel or one for all; paired ones become as large as they have to be.
     """
     packing, initial = info.packing, info.initial
     assert packing is not None and initial is not None  # noqa: S101, PT018 - as asked
@@ -70,9 +73,11 @@ def as_bytes(info: VariableInfo, *, paired: bool, per_channel: bool) -> Whole:
     axis = output_axis(packing)
     others = tuple(a for a in range(weight.ndim) if a != axis)
     most = np.abs(weight).max(axis=others, initial=0.0) / MOST
-    bits = PAIRED if paired and isinstance(packing, PackPanels) else EIGHT
-    if bits == PAIRED and isinstance(packing, PackPanels):
-        most = _pair_sums(weight, packing) / PAIRED_MOST
+    bits = EIGHT
+    if paired and isinstance(packing, PackPanels):
+        bits, most = PAIRED, _pair_sums(weight, packing) / PAIRED_MOST
+    if steps is not None:
+        most = np.maximum(steps, most) if bits == PAIRED else steps + 0 * most
     if not per_channel:
         most = np.full_like(most, most.max(initial=0.0))
     scale = np.where(most > 0, most, 1.0).astype(np.float32)
