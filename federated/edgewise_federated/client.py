@@ -62,9 +62,9 @@ class Client:
         model: The model.
         loss: What it makes small.
         optimizer: How.
-        strategy: Of the run; fedprox and scaffold steer the steps.
         trainable: What is trained.
-        mu: Of fedprox.
+        mu: Of the term that pulls steps to the model of all; 0: none.
+        controlled: Whether controls correct the steps.
         personal: Names of the parameters that stay.
     """
 
@@ -73,15 +73,15 @@ class Client:
         model: Model,
         loss: str | Loss,
         optimizer: Optimizer,
-        strategy: str = "fedavg",
         trainable: str | Sequence[str] = "all",
         mu: float = 0.0,
+        controlled: bool = False,
         personal: Sequence[str] = (),
     ) -> None:
-        self._model, self._strategy = model, strategy
-        if strategy == "fedprox":
+        self._model, self._pulled = model, mu > 0
+        if self._pulled:
             optimizer = Proximal(optimizer, mu)
-        elif strategy == "scaffold":
+        if controlled:
             optimizer = Controlled(optimizer)
         self._optimizer = optimizer
         self._trainer = Trainer(model, loss, optimizer, trainable)
@@ -156,15 +156,14 @@ class Client:
         self, named: Mapping[str, Array], sends: Layout, correction: Array | None
     ) -> dict[str, Array]:
         """What the steering optimizers begin with, as it is stored."""
-        if self._strategy == "fedprox":
-            slot, arrays = ANCHOR, dict(named)
-        elif correction is not None:
-            slot, arrays = CONTROL, sends.named(correction)
-        else:
-            return {}
+        slots: dict[str, Mapping[str, Array]] = {}
+        if self._pulled:
+            slots[ANCHOR] = named
+        if correction is not None:
+            slots[CONTROL] = sends.named(correction)
         found = {}
-        for key in self._trainer.trained:
-            if key in arrays:
+        for slot, arrays in slots.items():
+            for key in set(self._trainer.trained) & arrays.keys():
                 info = self._model.module.variables[key]
                 stored = replaced(info, key, arrays[key]).initial
                 if stored is not None:

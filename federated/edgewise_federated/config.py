@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any, Protocol
 
 from edgewise.errors import ConfigError
 
@@ -23,6 +24,20 @@ MODES = ("sync", "buffered")
 
 # What has to see each update by itself, or sends more than its change.
 SEES_ONE = ("fedmedian", "trimmed_mean", "krum", "scaffold")
+
+
+class FlowerStrategy(Protocol):
+    """A strategy object of Flower's: one of ``flwr.serverapp.strategy``."""
+
+    def configure_train(
+        self, server_round: int, arrays: Any, config: Any, grid: Any
+    ) -> Iterable[Any]:
+        """Choose the devices of a round."""
+
+    def aggregate_train(
+        self, server_round: int, replies: Iterable[Any]
+    ) -> tuple[Any, Any]:
+        """Join what came of them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,7 +107,8 @@ class FederatedConfig:
         local_epochs: Passes of a device over its data in a round.
         batch_size: Examples of a step.
         strategy: How updates become one: fedavg, fedprox, scaffold, fedadam, fedyogi,
-            fedavgm, fedmedian, trimmed_mean, krum.
+            fedavgm, fedmedian, trimmed_mean, krum; or an object of Flower's
+            (``flwr.serverapp.strategy``), which then chooses the devices, too.
         options: Numbers of the strategy: see ``edgewise_federated.server``.
         codec: How updates travel: float32, float16, int8, int4, topk:SHARE.
         personal: What stays on the device: as ``trainable`` of a Trainer names it.
@@ -117,7 +133,7 @@ class FederatedConfig:
     clients_per_round: int = 10
     local_epochs: int = 1
     batch_size: int = 32
-    strategy: str = "fedavg"
+    strategy: str | FlowerStrategy = "fedavg"
     options: Mapping[str, float] | None = None
     codec: str = "float32"
     personal: str | Sequence[str] | None = None
@@ -142,7 +158,9 @@ class FederatedConfig:
             raise ConfigError(f"deadline_s={self.deadline_s!r}: want seconds above 0")
         if not 0 <= self.quorum <= 1:
             raise ConfigError(f"quorum={self.quorum!r}: want a share from 0 to 1")
-        if self.strategy not in STRATEGIES:
+        if not isinstance(self.strategy, str):
+            self._want_guest(self.strategy)
+        elif self.strategy not in STRATEGIES:
             known = ", ".join(STRATEGIES)
             raise ConfigError(f"strategy={self.strategy!r}: want one of {known}")
         if self.secure_aggregation:
@@ -155,11 +173,32 @@ class FederatedConfig:
         """Updates of a step of a buffered run."""
         return self.buffer_size or (self.clients_per_round + 1) // 2
 
+    def _want_guest(self, strategy: FlowerStrategy) -> None:
+        """Raise for what is no strategy, and what an object of Flower's decides."""
+        name, parts = type(strategy).__name__, ("configure_train", "aggregate_train")
+        if not all(hasattr(strategy, part) for part in parts):
+            raise ConfigError(
+                f"strategy={strategy!r}: want a name ({', '.join(STRATEGIES)}), or an"
+                " object of flwr.serverapp.strategy"
+            )
+        if self.options is not None:
+            raise ConfigError(f"options: those of {name} are given where it is made")
+        if self.privacy is not None:
+            raise ConfigError(
+                f"privacy with {name}: devices are drawn and sums made noisy by chance"
+                " that a strategy of Flower's does not know; want a named strategy, or"
+                " its own DifferentialPrivacyServerSide... around it"
+            )
+
+    def _seeing(self) -> list[str]:
+        """The strategy, if it has to see each update by itself, as it is given."""
+        if not isinstance(self.strategy, str):
+            return [f"strategy={type(self.strategy).__name__}"]
+        return [f"strategy={self.strategy!r}"] if self.strategy in SEES_ONE else []
+
     def _want_sums(self) -> None:
         """Raise for what has to see single updates, or does not commute with sums."""
-        problems = []
-        if self.strategy in SEES_ONE:
-            problems.append(f"strategy={self.strategy!r}")
+        problems = self._seeing()
         if self.codec != "float32":
             problems.append(f"codec={self.codec!r}")
         if self.max_norm is not None:
@@ -183,11 +222,13 @@ class FederatedConfig:
             if size is not None:
                 raise ConfigError(f"buffer_size={size!r}: goes with mode='buffered'")
             return
-        problems = [f"strategy={self.strategy!r}"] if self.strategy in SEES_ONE else []
-        problems += [
-            f"{name}={getattr(self, name)!r}"
-            for name in ("secure_aggregation", "privacy")
-            if getattr(self, name)
+        problems = [
+            *self._seeing(),
+            *(
+                f"{name}={getattr(self, name)!r}"
+                for name in ("secure_aggregation", "privacy")
+                if getattr(self, name)
+            ),
         ]
         if problems:
             raise ConfigError(
@@ -200,11 +241,14 @@ class FederatedConfig:
         kinds = {repr(device.trainable) for device in self.devices or ()}
         if self.secure_aggregation and kinds - {repr("all")}:
             what = "secure_aggregation"
+        elif not isinstance(self.strategy, str) and kinds - {repr("all")}:
+            (what,) = self._seeing()
         elif self.strategy == "krum" and len(kinds) > 1:
             what = "strategy='krum'"
         else:
             return
         raise ConfigError(
             f"{what} with devices that train {', '.join(sorted(kinds))}: want devices"
-            " that train the same, and all of it where sums alone are seen"
+            " that train the same, and all of it where sums alone are seen or Flower"
+            " joins whole models"
         )

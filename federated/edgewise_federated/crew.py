@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from typing import Protocol
+from typing import Any, Protocol
 
 from edgewise.ir.op import Array
 from edgewise_federated.order import Member, Order, Reply
@@ -86,6 +86,9 @@ class Crew(Protocol):
         What a device has lost to its codec, and its control, change with an update
         that was used, and with no other.
         """
+
+    def facts(self) -> dict[str, Any]:
+        """What has to be so again for a run to go on: plain values."""
 
     def memory(self) -> dict[str, Array]:
         """What has to be kept for a run that goes on, by name."""

@@ -6,7 +6,7 @@ A device takes ``examples * passes / (RATE * speed)`` seconds of the clock of an
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from edgewise.errors import ConfigError, FederatedError
 from edgewise.ir.op import Array
@@ -71,7 +71,7 @@ class Fleet:
         self._model, self._partitions, self._config = model, partitions, config
         self._layout, self._personal = layout, tuple(personal)
         self._ways = (loss, optimizer)
-        self._workers: dict[tuple[str, float], Worker] = {}
+        self._workers: dict[tuple[str, float, bool], Worker] = {}
         self._parts: dict[str, Layout] = {}
         self._memory: dict[int, Memory] = {}
         self._pending: dict[int, Memory] = {}
@@ -131,7 +131,7 @@ class Fleet:
         if not answers(self._config, number, device):
             return Reply(device, number, None, failure="not there")
         before = self._memory.get(device, FRESH)
-        worker = self._worker(self._device(device).trainable, order.mu)
+        worker = self._worker(self._device(device).trainable, order)
         data, mask, beside = self._partitions[device], None, 0
         if self._seal is not None:
             mask, beside = self._seal.mask(device), self._seal.overhead(device)
@@ -174,17 +174,25 @@ class Fleet:
             self._parts[key] = found
         return self._parts[key]
 
-    def _worker(self, trainable: Trainable, mu: float) -> Worker:
+    def _worker(self, trainable: Trainable, order: Order) -> Worker:
         """What devices that train the same learn with."""
-        key = repr(trainable), mu
+        controlled = order.control is not None
+        key = repr(trainable), order.mu, controlled
         if key not in self._workers:
-            loss, optimizer = self._ways
-            strategy = self._config.strategy
             client = Client(
-                self._model, loss, optimizer, strategy, trainable, mu, self._personal
+                self._model,
+                *self._ways,
+                trainable,
+                order.mu,
+                controlled,
+                self._personal,
             )
             self._workers[key] = Worker(client, self._layout, self._config)
         return self._workers[key]
+
+    def facts(self) -> dict[str, Any]:
+        """How many there are."""
+        return {"fleet": self.size}
 
     def memory(self) -> dict[str, Array]:
         """What devices remember, by name, and what they are at."""

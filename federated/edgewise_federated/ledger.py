@@ -15,8 +15,8 @@ from edgewise_federated.history import Round
 
 logger = logging.getLogger(__name__)
 
-# What may be another when a run goes on.
-FREE = {"rounds", "checkpoint_dir", "quorum"}
+# What may be another when a run goes on; a strategy says itself what it is.
+FREE = {"rounds", "checkpoint_dir", "quorum", "strategy"}
 
 
 class Owner(Protocol):
@@ -35,19 +35,19 @@ class Ledger:
     Args:
         config: What the run is asked for.
         owners: Who remembers something, by name; takes it back in this order.
-        size: How many devices there are.
-        layout: Hash of what the numbers of the model are.
+        facts: What has to be so again for a run to go on, beside what it is asked for.
     """
 
     def __init__(
         self,
         config: FederatedConfig,
         owners: Mapping[str, Owner],
-        size: int,
-        layout: int,
+        facts: Mapping[str, Any],
     ) -> None:
         self._config, self._owners = config, owners
-        self._about = {"fleet": size, "layout": layout}
+        names = [field.name for field in fields(config) if field.name not in FREE]
+        asked = {name: repr(getattr(config, name)) for name in names}
+        self._facts = {**asked, **facts}
 
     def keep(self, rounds: Sequence[Round]) -> None:
         """Write everything after a round.
@@ -62,7 +62,7 @@ class Ledger:
             for owner, one in self._owners.items()
             for name, array in one.memory().items()
         }
-        facts = {"run": self._facts(), "rounds": [list(one) for one in rounds]}
+        facts = {"run": self._facts, "rounds": [list(one) for one in rounds]}
         keep.save(self._config.checkpoint_dir, keep.Kept(facts, arrays))
 
     def resume(self) -> list[Round]:
@@ -75,19 +75,13 @@ class Ledger:
         kept = None if folder is None else keep.load(folder)
         if kept is None:
             return []
-        if kept.facts.get("run") != self._facts():
+        if kept.facts.get("run") != self._facts:
             raise CheckpointError(
                 f"{folder}: holds a run of another kind: {kept.facts.get('run')};"
-                f" want {self._facts()}"
+                f" want {self._facts}"
             )
         for owner, one in self._owners.items():
             one.remember(keep.part_of(kept.arrays, owner))
         rounds = [Round(*row) for row in kept.facts["rounds"]]
         logger.info("%s: goes on after round %d", folder, len(rounds))
         return rounds
-
-    def _facts(self) -> dict[str, Any]:
-        """What a run has to be asked again to go on."""
-        names = [f.name for f in fields(self._config) if f.name not in FREE]
-        facts = {name: repr(getattr(self._config, name)) for name in names}
-        return facts | self._about

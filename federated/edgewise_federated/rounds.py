@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
+from typing import Any
 
 import numpy as np
 
@@ -66,7 +67,10 @@ class Loop:
             "crew": crew,
             "way": self._way,
         }
-        self._ledger = Ledger(config, owners, crew.size, layout.hash)
+        facts: dict[str, Any] = {"layout": layout.hash}
+        if config.checkpoint_dir is not None:  # not every strategy can be kept
+            facts |= crew.facts() | strategy.facts()
+        self._ledger = Ledger(config, owners, facts)
 
     def run(self, callbacks: Sequence[Callback] = ()) -> FederatedHistory:
         """All rounds that are left; each is told once it is kept."""

@@ -16,7 +16,7 @@ from edgewise_federated.history import FederatedHistory
 from edgewise_federated.norms import followed, numbers, want_no_noise
 from edgewise_federated.replies import Hook
 from edgewise_federated.rounds import Callback, Loop
-from edgewise_federated.strategy import Own
+from edgewise_federated.strategy import strategy_of
 from edgewise_federated.update import Layout
 from edgewise_trainer import Trainer
 from edgewise_trainer.losses import Loss
@@ -65,7 +65,7 @@ def simulate(
     personal = (*personal, *chain(*followed(module, personal)))
     fleet = Fleet(model, partitions, config, layout, loss, optimizer, personal)
     values = layout.flat(numbers(model)).astype(np.float32)
-    strategy = Own(config, layout, values)
+    strategy = strategy_of(config, layout, values)
     loop = Loop(config, fleet, strategy, layout, trainer, evaluate, reply_hook)
     return loop.run(callbacks)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -45,6 +45,9 @@ class Strategy(Protocol):
     def take_sum(self, number: int, mean: Array, count: int, crew: Crew) -> None:
         """Let the mean change of ``count`` devices in, where sums alone are seen."""
 
+    def facts(self) -> dict[str, Any]:
+        """What has to be so again for a run to go on: plain values."""
+
     def memory(self) -> dict[str, Array]:
         """What has to be kept for a run that goes on, by name."""
 
@@ -52,18 +55,37 @@ class Strategy(Protocol):
         """Take back what ``memory`` gave."""
 
 
-class Own:
-    """The strategies that a config names.
+def strategy_of(config: FederatedConfig, layout: Layout, values: Array) -> Strategy:
+    """The strategy of a run: named, or an object of Flower's.
 
     Args:
         config: Of the run.
         layout: What the numbers of the model are.
         values: The model, flat.
     """
+    if isinstance(config.strategy, str):
+        return Own(config.strategy, config, layout, values)
+    # Only runs with such objects want Flower.
+    from edgewise_federated.flower.strategies import Guest  # noqa: PLC0415
 
-    def __init__(self, config: FederatedConfig, layout: Layout, values: Array) -> None:
+    return Guest(config.strategy, layout, values, config)
+
+
+class Own:
+    """The strategies that have names.
+
+    Args:
+        name: Of the strategy.
+        config: Of the run.
+        layout: What the numbers of the model are.
+        values: The model, flat.
+    """
+
+    def __init__(
+        self, name: str, config: FederatedConfig, layout: Layout, values: Array
+    ) -> None:
         self._config, self._layout = config, layout
-        self._server = Server(config.strategy, values, config.options, layout)
+        self._server = Server(name, values, config.options, layout)
 
     @property
     def values(self) -> Array:
@@ -94,7 +116,7 @@ class Own:
             total = np.stack(bounded).sum(0, dtype=np.float64)
             self._server.apply(self._noisy(number, total, crew))
         else:
-            rule = rule_of(self._config.strategy)
+            rule = rule_of(self._server.strategy)
             self._server.apply(joined(rule, layout, updates))
         learned = layout.learned()
         moved = [
@@ -120,6 +142,10 @@ class Own:
         noise = draw.normal(0.0, deviation, total.size)
         expected = share_of(self._config, crew.size) * crew.size
         return np.asarray((total + noise) / expected)
+
+    def facts(self) -> dict[str, Any]:
+        """Its name."""
+        return {"strategy": self._server.strategy}
 
     def memory(self) -> dict[str, Array]:
         """The model, and what the server remembers."""

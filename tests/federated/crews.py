@@ -16,7 +16,7 @@ from edgewise_federated.fleet import Fleet
 from edgewise_federated.norms import numbers
 from edgewise_federated.order import Member, Order, Reply
 from edgewise_federated.rounds import Loop
-from edgewise_federated.strategy import Own
+from edgewise_federated.strategy import strategy_of
 from edgewise_federated.update import Layout
 from edgewise_trainer import Trainer, optimizers
 
@@ -87,6 +87,9 @@ class Wire:
     def settle(self, taken: Collection[int]) -> None:
         self._fleet.settle(taken)
 
+    def facts(self) -> dict[str, object]:
+        return self._fleet.facts()
+
     def memory(self) -> dict[str, np.ndarray]:
         return self._fleet.memory()
 
@@ -118,6 +121,6 @@ def wired(
     layout, wire = layout_of(world), Wire(fleet_of(world, config), fate, jump)
     values = layout.flat(numbers(world.model))
     trainer = Trainer(world.model, "cross_entropy", optimizers.SGD(0.1))
-    own = Own(config, layout, values)
-    loop = Loop(config, wire, own, layout, trainer, world.test, None)
+    strategy = strategy_of(config, layout, values)
+    loop = Loop(config, wire, strategy, layout, trainer, world.test, None)
     return loop.run(), wire
