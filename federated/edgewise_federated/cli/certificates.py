@@ -16,8 +16,8 @@ def certificates(
     host: Annotated[
         list[str] | None,
         typer.Option(
-            help="A name or address by which nodes dial the server. Repeatable; "
-            "this machine alone if left out."
+            help="A name or address by which nodes on other machines dial the server."
+            " Repeatable."
         ),
     ] = None,
     node: Annotated[
@@ -33,7 +33,6 @@ def certificates(
     Example: edgewise federate certificates certs --host fleet.example.org --node pi-1
     """
     from edgewise_federated.flower.certificates import (
-        LOOPBACK,
         files_of,
         make_certificates,
         make_node_keys,
@@ -42,7 +41,7 @@ def certificates(
     files = files_of(folder)
     made: list[Path] = []
     if host or not (node and files.authority.exists()):
-        made += make_certificates(folder, host or LOOPBACK)
+        made += make_certificates(folder, host or ())
     made += make_node_keys(folder, node or ())
     if json:
         show_json({"files": [str(path) for path in made]})

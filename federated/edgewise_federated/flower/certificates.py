@@ -72,15 +72,15 @@ def make_certificates(folder: Path, hosts: Sequence[str]) -> Certificates:
 
     Args:
         folder: Made if it is not there.
-        hosts: Names and addresses under which nodes dial the server.
+        hosts: Names and addresses by which nodes on other machines dial the server.
 
     Raises:
         ConfigError: A host is none, a file is there already, or the authority is none.
         OSError: A file cannot be written.
     """
-    alternatives = [_alternative(host) for host in hosts]
-    if not alternatives:
-        raise ConfigError("want the name or address by which nodes dial the server")
+    # The server's own processes dial it, too.
+    names = dict.fromkeys([*hosts, *LOOPBACK])
+    alternatives = [_alternative(host) for host in names]
     files = files_of(folder)
     _want_free((files.server, files.server_key))
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -118,6 +118,11 @@ def make_node_keys(folder: Path, nodes: Sequence[str]) -> tuple[Path, ...]:
 def public_of(key: Path) -> Path:
     """Where the public half of a private key is."""
     return key.with_name(f"{key.name}.pub")
+
+
+def public_keys(folder: Path) -> tuple[Path, ...]:
+    """The public keys of all nodes of a folder, by name."""
+    return tuple(sorted((folder / "nodes").glob("*.pub")))
 
 
 def _alternative(host: str) -> x509.GeneralName:
