@@ -10,6 +10,7 @@ from edgewise_trainer.report import TrainabilityReport
 from edgewise_trainer.trainer import Trainer
 
 if TYPE_CHECKING:  # a saved step trains without what makes gradients
+    from edgewise_trainer.rise import loss_rise
     from edgewise_trainer.sensitivity import gradients
 
 __all__ = [
@@ -20,6 +21,7 @@ __all__ = [
     "TrainabilityReport",
     "Trainer",
     "gradients",
+    "loss_rise",
     "losses",
     "optimizers",
     "schedules",
@@ -27,8 +29,12 @@ __all__ = [
 
 
 def __getattr__(name: str) -> object:
-    if name != "gradients":
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    from edgewise_trainer.sensitivity import gradients  # noqa: PLC0415 - as said above
+    if name == "gradients":
+        from edgewise_trainer.sensitivity import gradients  # noqa: PLC0415 - as above
 
-    return gradients
+        return gradients
+    if name == "loss_rise":
+        from edgewise_trainer.rise import loss_rise  # noqa: PLC0415 - as above
+
+        return loss_rise
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -34,7 +34,7 @@ from edgewise.ops.narrow import NarrowConv, NarrowLinear
 from edgewise.ops.pack import PackPanels
 from edgewise.ops.pack_narrow import BYTE, HALF, NIBBLE, PackHalves, PackNarrow
 from edgewise.quant.config import QuantizeConfig
-from edgewise.quant.guard import real_layers, score_of, score_to_hold
+from edgewise.quant.guard import in_order, real_layers, score_of, score_to_hold
 from edgewise.quant.report import KEY, LayerReport, QuantizationReport
 from edgewise.quant.weights import decibels
 from edgewise.types import DType, TensorType
@@ -103,6 +103,8 @@ def _guarded(
         return alone.model([key for key in alone.small if key not in real])
 
     def ranked() -> list[str]:
+        if alone.order is not None:
+            return in_order(list(alone.small), str, alone.order)
         return sorted(alone.small, key=lambda key: alone.small[key].sqnr)
 
     def holds(real: Collection[str]) -> bool:
@@ -127,6 +129,7 @@ class Alone:
     ) -> None:
         self._module, self._config = model.module, config
         self._names = _candidates(model.module)
+        self.order = config.order
         packings, self.notes = packings_for(model.module, config)
         self.small: dict[str, Small] = {}
         for key, packing in packings.items():

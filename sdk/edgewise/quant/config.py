@@ -44,6 +44,8 @@ class QuantizeConfig:
         max_drop: How much lower than the source model ``evaluate`` may score; layers
             that cost the most stay in float32 until it does. None: no guard.
         evaluate: Scores a model; more is better.
+        order: Names of weights, the most sensitive first: in this order the guard lets
+            layers stay real, those that are not named last. None: it ranks them itself.
         group: How many weights of an output share a scale where activations stay
             float32 and weights are int8 or int4: 32, 64 or 128.
         learn_steps: Whether a trainer learns the steps of weights and images (Esser et
@@ -61,6 +63,7 @@ class QuantizeConfig:
     bias_correction: bool = False
     max_drop: float | None = None
     evaluate: Callable[[Any], float] | None = None
+    order: tuple[str, ...] | None = None
     group: int = 32
     learn_steps: bool = False
     keep: tuple[str, ...] = ()
@@ -76,6 +79,8 @@ class QuantizeConfig:
         if not isinstance(self.symmetric, bool | None):
             raise ConfigError(f"symmetric={self.symmetric!r}: want True, False or None")
         want_kinds("keep", self.keep, str, "patterns of names, as ('head.*',)")
+        if self.order is not None:
+            want_kinds("order", self.order, str, "names of weights, in a tuple")
         self._check_guard()
         self._together()
         if type(self.group) is not int or self.group not in GROUPS:

@@ -46,6 +46,20 @@ def real_layers(
     return kept
 
 
+def in_order(
+    layers: Sequence[T], name: Callable[[T], str], order: Sequence[str]
+) -> list[T]:
+    """Layers in an order that is known; those that it does not name last.
+
+    Raises:
+        ConfigError: It names one that is not there.
+    """
+    places = {key: place for place, key in enumerate(order)}
+    if strange := places.keys() - {name(layer) for layer in layers}:
+        raise ConfigError(f"order: got {min(strange)!r}; want names of layers' weights")
+    return sorted(layers, key=lambda layer: places.get(name(layer), len(places)))
+
+
 def score_of(evaluate: Callable[[Model], float], model: Model) -> float:
     """What a model scores; NaN counts as less than anything.
 

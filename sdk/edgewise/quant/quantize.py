@@ -20,7 +20,7 @@ from edgewise.quant.config import QuantizeConfig
 from edgewise.quant.equalize import equalized
 from edgewise.quant.factors import Factors
 from edgewise.quant.grid import grid
-from edgewise.quant.guard import real_layers, score_of, score_to_hold
+from edgewise.quant.guard import in_order, real_layers, score_of, score_to_hold
 from edgewise.quant.observe import Seen, as_batches, observed, warnings
 from edgewise.quant.ranges import METHODS, Range, shared
 from edgewise.quant.report import KEY, LayerReport, QuantizationReport
@@ -211,6 +211,8 @@ class Quantizer:
 
     def _ranked(self) -> list[Node]:
         """Layers, the most sensitive first."""
+        if (order := self._config.order) is not None:
+            return in_order(self.sites.layers, self.sites.names.__getitem__, order)
         found = sensitivities(
             self._model,
             self.sites.layers,
@@ -235,7 +237,6 @@ class Quantizer:
         return Model(Module(module.functions, module.variables, metadata))
 
     def _layer(self, node: Node) -> Layer:
-        """What a layer becomes; the same in every model."""
         if node not in self._made:
             self._made[node] = self._new_layer(node)
         return self._made[node]
