@@ -15,6 +15,7 @@ from edgewise.ir.op import Array
 from edgewise_federated.client import Client, Data, Work
 from edgewise_federated.codecs import Feedback, Message, codec, received
 from edgewise_federated.config import FederatedConfig
+from edgewise_federated.keep import part_of
 from edgewise_federated.order import Order
 from edgewise_federated.update import Layout
 
@@ -36,6 +37,18 @@ class Memory(NamedTuple):
     personal: Mapping[str, Array]
     control: Array | None = None
     lost: Array | None = None
+
+    def arrays(self) -> dict[str, Array]:
+        """All of it, by name."""
+        found = {f"own/{name}": array for name, array in self.personal.items()}
+        slots = {"control": self.control, "lost": self.lost}
+        return found | {k: array for k, array in slots.items() if array is not None}
+
+    @classmethod
+    def of(cls, arrays: Mapping[str, Array]) -> Memory:
+        """What ``arrays`` gave, as it was."""
+        own = part_of(arrays, "own")
+        return cls(own, arrays.get("control"), arrays.get("lost"))
 
 
 FRESH = Memory({})

@@ -12,24 +12,21 @@ from edgewise.errors import ConfigError, FederatedError
 from edgewise.ir.op import Array
 from edgewise.model import Model
 from edgewise_federated.agenda import Agenda
-from edgewise_federated.client import Client, Data
-from edgewise_federated.config import Device, FederatedConfig
+from edgewise_federated.client import Data
+from edgewise_federated.config import FederatedConfig
 from edgewise_federated.crew import Seal
-from edgewise_federated.device import FRESH, Memory, Worker
+from edgewise_federated.device import FRESH, Memory
 from edgewise_federated.keep import part_of
-from edgewise_federated.norms import part
 from edgewise_federated.order import Member, Order, Reply
 from edgewise_federated.select import answers
 from edgewise_federated.update import Layout, Update
+from edgewise_federated.workers import Workers, device_of
 from edgewise_trainer.losses import Loss
 from edgewise_trainer.optimizers import Optimizer
-from edgewise_trainer.selection import selected
-from edgewise_trainer.task import Trainable
 
 if TYPE_CHECKING:  # only runs that hide updates want cryptography
     from edgewise_federated.sealed import Masks
 
-EVERYONE = Device()
 RATE = 1000.0  # examples that a device of speed 1 passes over in a second
 
 
@@ -68,11 +65,8 @@ class Fleet:
             got, want = len(config.devices), len(partitions)
             raise ConfigError(f"devices: got {got}; want {want}, one a partition")
         self.size = len(partitions)
-        self._model, self._partitions, self._config = model, partitions, config
-        self._layout, self._personal = layout, tuple(personal)
-        self._ways = (loss, optimizer)
-        self._workers: dict[tuple[str, float, bool], Worker] = {}
-        self._parts: dict[str, Layout] = {}
+        self._partitions, self._config = partitions, config
+        self._workers = Workers(model, config, layout, loss, optimizer, personal)
         self._memory: dict[int, Memory] = {}
         self._pending: dict[int, Memory] = {}
         self._agenda = Agenda()
@@ -131,7 +125,7 @@ class Fleet:
         if not answers(self._config, number, device):
             return Reply(device, number, None, failure="not there")
         before = self._memory.get(device, FRESH)
-        worker = self._worker(self._device(device).trainable, order)
+        worker = self._workers.worker(device_of(self._config, device).trainable, order)
         data, mask, beside = self._partitions[device], None, 0
         if self._seal is not None:
             mask, beside = self._seal.mask(device), self._seal.overhead(device)
@@ -146,49 +140,17 @@ class Fleet:
         update = Update(arrays, answer.examples, answer.loss, sent)
         return Reply(device, number, update, answer.control, sent)
 
-    def _device(self, index: int) -> Device:
-        devices = self._config.devices
-        return EVERYONE if devices is None else devices[index]
-
     def _member(self, index: int) -> Member:
         """What is said of a device; where nothing is, it takes no time."""
-        said, config = self._device(index), self._config
+        config = self._config
+        said = device_of(config, index)
         return Member(
             len(self._partitions[index][1]),
-            self._sends(said.trainable),
+            self._workers.sends(said.trainable),
             said.local_epochs or config.local_epochs,
             float("inf") if config.devices is None else said.speed * RATE,
             said.available,
         )
-
-    def _sends(self, trainable: Trainable) -> Layout:
-        """What of the model a device sends that trains a part."""
-        key = repr(trainable)
-        if key not in self._parts:
-            module = self._model.module
-            found = part(self._layout, module, selected(module, trainable))
-            if not found.trained:
-                raise ConfigError(
-                    f"devices: trainable={trainable!r}: none of that is shared"
-                )
-            self._parts[key] = found
-        return self._parts[key]
-
-    def _worker(self, trainable: Trainable, order: Order) -> Worker:
-        """What devices that train the same learn with."""
-        controlled = order.control is not None
-        key = repr(trainable), order.mu, controlled
-        if key not in self._workers:
-            client = Client(
-                self._model,
-                *self._ways,
-                trainable,
-                order.mu,
-                controlled,
-                self._personal,
-            )
-            self._workers[key] = Worker(client, self._layout, self._config)
-        return self._workers[key]
 
     def facts(self) -> dict[str, Any]:
         """How many there are."""
@@ -198,25 +160,11 @@ class Fleet:
         """What devices remember, by name, and what they are at."""
         found = {f"agenda/{k}": v for k, v in self._agenda.memory().items()}
         for index, memory in self._memory.items():
-            found |= {f"{index}/own/{k}": v for k, v in memory.personal.items()}
-            for slot, array in (("control", memory.control), ("lost", memory.lost)):
-                if array is not None:
-                    found[f"{index}/{slot}"] = array
+            found |= {f"{index}/{k}": array for k, array in memory.arrays().items()}
         return found
 
     def remember(self, memory: Mapping[str, Array]) -> None:
         """Take back what ``memory`` gave."""
         self._agenda.remember(part_of(memory, "agenda"))
-        for name, array in memory.items():
-            if name.startswith("agenda/"):
-                continue
-            index, _, rest = name.partition("/")
-            slot, _, key = rest.partition("/")
-            old = self._memory.get(int(index), FRESH)
-            if slot == "own":
-                old = old._replace(personal={**old.personal, key: array})
-            elif slot == "control":
-                old = old._replace(control=array)
-            elif slot == "lost":
-                old = old._replace(lost=array)
-            self._memory[int(index)] = old
+        for index in {name.partition("/")[0] for name in memory} - {"agenda"}:
+            self._memory[int(index)] = Memory.of(part_of(memory, index))
