@@ -26,11 +26,18 @@ from edgewise.ir.binders import type_symbols
 from edgewise.plan.flat import Flat
 from edgewise.plan.plan import make_plan
 from edgewise.plan.stages import cut
+from edgewise_federated import Device, FederatedConfig, Privacy
 
 DOCS = Path(__file__).parent
 EXCLUSIONS = DOCS.parent / "tests" / "onnx_backend" / "exclusions.txt"
 BEGIN, END = "<!-- made by make_pages.py -->", "<!-- made until here -->"
-CONFIGURATIONS = (ew.ConvertConfig, ew.SessionConfig)
+CONFIGURATIONS = (
+    ew.ConvertConfig,
+    ew.SessionConfig,
+    FederatedConfig,
+    Device,
+    Privacy,
+)
 # What to do about the cases that are refused, by pattern.
 WAYS_OUT = {
     "test_bernoulli.*": "`ConvertConfig(random=True)`, `edgewise convert --random`",
@@ -83,16 +90,23 @@ def field_rows(config: type[Any]) -> list[tuple[str, str, str, str]]:
     """Name, type, default and meaning of every field of a configuration."""
     text = inspect.getdoc(config) or ""
     meanings = dict(re.findall(r"^    (\w+): (.*(?:\n     .*)*)", text, re.MULTILINE))
-    defaults = config()
     return [
         (
             name,
             str(kind),
-            repr(getattr(defaults, name)),
+            _default(config, name),
             " ".join(meanings[name].split()).replace("``", "`"),
         )
         for name, kind in inspect.get_annotations(config).items()
     ]
+
+
+def _default(config: type[Any], name: str) -> str:
+    """What a field is if it is not given."""
+    given = inspect.signature(config).parameters.get(name)
+    if given is None:
+        return repr(getattr(config(), name))
+    return "must be given" if given.default is given.empty else repr(given.default)
 
 
 def _by_kernels(model: onnx.ModelProto) -> bool:
@@ -174,8 +188,9 @@ def configuration_text() -> str:
     parts = []
     for config in CONFIGURATIONS:
         rows = [(f"`{n}`", f"`{t}`", f"`{d}`", m) for n, t, d, m in field_rows(config)]
+        package = config.__module__.partition(".")[0]
         heads = "field", "type", "default", "meaning"
-        parts += [f"## `edgewise.{config.__name__}`", table(heads, rows)]
+        parts += [f"## `{package}.{config.__name__}`", table(heads, rows)]
     return "\n\n".join(parts)
 
 

@@ -120,7 +120,7 @@ class FederatedConfig:
         quorum: Share of the devices asked without which a round fails.
         max_norm: Largest norm of an update that is accepted; None: any.
         checkpoint_dir: Where a run is kept so that it can go on; None: nowhere.
-        devices: What each can do; None: all the same.
+        devices: What each can do; None: all the same, and in a simulation never late.
         mode: "sync": devices are asked together, and the model steps when they are
             done. "buffered": devices run all the time, ``clients_per_round`` of them at
             once, and the model steps whenever ``buffer_size`` updates have come, which
