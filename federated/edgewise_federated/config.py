@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from edgewise.errors import ConfigError
+from edgewise.wanted import want_count, want_kinds, want_number, want_positive
 
 STRATEGIES = (
     "fedavg",
@@ -56,13 +57,9 @@ class Privacy:
 
     def __post_init__(self) -> None:
         """Refuse what promises nothing."""
-        if not self.clip > 0 or not self.noise_multiplier > 0:
-            raise ConfigError(
-                f"privacy: got clip={self.clip!r}, noise_multiplier="
-                f"{self.noise_multiplier!r}; want both above 0"
-            )
-        if not 0 < self.delta < 1:
-            raise ConfigError(f"privacy: delta={self.delta!r}: want one from 0 to 1")
+        want_positive("clip", self.clip)
+        want_positive("noise_multiplier", self.noise_multiplier)
+        want_number("delta", self.delta, "a chance from 0 to 1", lambda x: 0 < x < 1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,17 +81,10 @@ class Device:
 
     def __post_init__(self) -> None:
         """Refuse what no device is."""
-        if not 0 < self.speed < float("inf"):
-            raise ConfigError(f"speed={self.speed!r}: want a number above 0")
-        if not 0 <= self.available <= 1:
-            raise ConfigError(
-                f"available={self.available!r}: want a chance from 0 to 1"
-            )
-        epochs = self.local_epochs
-        if epochs is not None and (not isinstance(epochs, int) or epochs < 1):
-            raise ConfigError(
-                f"local_epochs={epochs!r}: want a whole number from 1 on, or None"
-            )
+        want_positive("speed", self.speed)
+        _want_share("available", self.available)
+        if self.local_epochs is not None:
+            want_count("local_epochs", self.local_epochs)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -151,13 +141,16 @@ class FederatedConfig:
     def __post_init__(self) -> None:
         """Refuse what cannot be meant, and what does not go together."""
         for name in ("rounds", "clients_per_round", "local_epochs", "batch_size"):
-            value = getattr(self, name)
-            if not isinstance(value, int) or value < 1:
-                raise ConfigError(f"{name}={value!r}: want a whole number from 1 on")
-        if not self.deadline_s > 0:
-            raise ConfigError(f"deadline_s={self.deadline_s!r}: want seconds above 0")
-        if not 0 <= self.quorum <= 1:
-            raise ConfigError(f"quorum={self.quorum!r}: want a share from 0 to 1")
+            want_count(name, getattr(self, name))
+        want_count("seed", self.seed, 0)
+        want_positive("deadline_s", self.deadline_s)
+        _want_share("quorum", self.quorum)
+        if self.max_norm is not None:
+            want_positive("max_norm", self.max_norm)
+        if self.devices is not None:
+            want_kinds("devices", self.devices, Device, "a Device for each")
+        if self.privacy is not None and not isinstance(self.privacy, Privacy):
+            raise ConfigError(f"privacy={self.privacy!r}: want a Privacy, or None")
         if not isinstance(self.strategy, str):
             self._want_guest(self.strategy)
         elif self.strategy not in STRATEGIES:
@@ -214,10 +207,8 @@ class FederatedConfig:
         size = self.buffer_size
         if self.mode not in MODES:
             raise ConfigError(f"mode={self.mode!r}: want one of {', '.join(MODES)}")
-        if size is not None and (not isinstance(size, int) or size < 1):
-            raise ConfigError(
-                f"buffer_size={size!r}: want a whole number from 1 on, or None"
-            )
+        if size is not None:
+            want_count("buffer_size", size)
         if self.mode == "sync":
             if size is not None:
                 raise ConfigError(f"buffer_size={size!r}: goes with mode='buffered'")
@@ -252,3 +243,7 @@ class FederatedConfig:
             " that train the same, and all of it where sums alone are seen or Flower"
             " joins whole models"
         )
+
+
+def _want_share(name: str, value: object) -> None:
+    want_number(name, value, "a share from 0 to 1", lambda x: 0 <= x <= 1)

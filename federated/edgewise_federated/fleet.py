@@ -46,7 +46,8 @@ class Fleet:
         size: How many devices there are.
 
     Raises:
-        ConfigError: There are no devices, or not one description for each.
+        ConfigError: There are no devices, or not one description for each, or inputs
+            without targets.
     """
 
     def __init__(
@@ -64,6 +65,11 @@ class Fleet:
         if config.devices is not None and len(config.devices) != len(partitions):
             got, want = len(config.devices), len(partitions)
             raise ConfigError(f"devices: got {got}; want {want}, one a partition")
+        for index, (x, y) in enumerate(partitions):
+            if len(x) != len(y):
+                raise ConfigError(
+                    f"partition {index}: got {len(x)} inputs and {len(y)} targets"
+                )
         self.size = len(partitions)
         self._partitions, self._config = partitions, config
         self._workers = Workers(model, config, layout, loss, optimizer, personal)

@@ -80,8 +80,11 @@ class Ledger:
                 f"{folder}: holds a run of another kind: {kept.facts.get('run')};"
                 f" want {self._facts}"
             )
-        for owner, one in self._owners.items():
-            one.remember(keep.part_of(kept.arrays, owner))
-        rounds = [Round(*row) for row in kept.facts["rounds"]]
+        try:
+            for owner, one in self._owners.items():
+                one.remember(keep.part_of(kept.arrays, owner))
+            rounds = [Round(*row) for row in kept.facts["rounds"]]
+        except (KeyError, ValueError, TypeError) as error:
+            raise CheckpointError(f"{folder}: damaged: {error!r}") from error
         logger.info("%s: goes on after round %d", folder, len(rounds))
         return rounds

@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable
+from numbers import Integral
 
+from edgewise.errors import FederatedError
+from edgewise.ir.op import Array
 from edgewise_federated.config import FederatedConfig
 from edgewise_federated.crew import Crew
 from edgewise_federated.order import Reply
-from edgewise_federated.update import Update
+from edgewise_federated.update import Layout, Update, want_numbers
 
 logger = logging.getLogger(__name__)
+MOST = 1 << 31  # examples of a device
 
 Hook = Callable[[int, int, Update], "Update | None"]
 
@@ -38,6 +42,9 @@ class Gate:
                 return reply._replace(update=None, failure="vanished")
             sends = self._crew.member(reply.device).sends
             sends.check(found.arrays, self._config.max_norm)
+            _check_examples(found.examples)
+            if reply.control is not None:
+                _check_control(reply.control, sends)
         except Exception as error:  # noqa: BLE001 - whatever it does, the run goes on
             return self.failed(number, reply, str(error))
         return reply._replace(update=found)
@@ -47,3 +54,16 @@ class Gate:
         """The reply of a device that failed; the log says why."""
         logger.warning("round %d, device %d: %s", number, reply.device, why)
         return reply._replace(update=None, failure=why)
+
+
+def _check_examples(count: object) -> None:
+    """Raise unless an update can have a weight."""
+    if not isinstance(count, Integral) or not 0 < int(count) < MOST:
+        raise FederatedError(f"learned from {count!r} examples; want 1 or more")
+
+
+def _check_control(control: Array, sends: Layout) -> None:
+    """Raise unless it is a control of what a device sends."""
+    if control.shape != (sends.trained,):
+        raise FederatedError(f"control: got {control.shape}; want ({sends.trained},)")
+    want_numbers("control", control)

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from edgewise.errors import FederatedError
 from edgewise.model import Model
 from edgewise_federated.accountant import epsilon
 from edgewise_federated.buffered import Buffered
@@ -86,6 +87,11 @@ class Loop:
         start, begun = time.monotonic(), self._crew.now()
         outcome = self._way.round(number)
         waited = self._crew.now() - begun
+        if not np.isfinite(self._strategy.values).all():
+            raise FederatedError(
+                f"round {number}: the model left the finite numbers; max_norm= refuses"
+                " updates that are too large"
+            )
         loss, accuracy = self._evaluated(outcome.replies)
         return Round(
             number,

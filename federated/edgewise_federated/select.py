@@ -16,13 +16,13 @@ ROOM = 0.9  # of the deadline is for learning, the rest for the way
 
 
 def passes(member: Member, seconds: float) -> int:
-    """Passes that a device is asked for: as many as it has time for; 0: none.
+    """Passes that a device is asked for: as many as it has time for; 0: not at all.
 
     Partial work of slow devices is FedProx's way with them (Li et al., 2020); to wait
     for them, or to drop what they did, would leave out what they alone know.
     """
     if not member.examples:
-        return member.epochs
+        return 0
     most = ROOM * seconds * member.speed / member.examples
     return int(min(member.epochs, most))
 
@@ -44,8 +44,9 @@ def chosen(config: FederatedConfig, crew: Crew, number: int) -> list[int]:
         return [int(device) for device in drawn if int(device) in set(able)]
     if not able:
         raise FederatedError(
-            f"round {number}: no device can be asked: none is there, or none has the"
-            f" time for one pass within deadline_s={config.deadline_s:g}"
+            f"round {number}: no device can be asked: none is there, or none has"
+            " examples and the time for one pass within"
+            f" deadline_s={config.deadline_s:g}"
         )
     return sorted(_drawn(draw, crew, able, config.clients_per_round))
 

@@ -12,6 +12,7 @@ import numpy as np
 
 from edgewise.errors import ConfigError
 from edgewise.ir.op import Array
+from edgewise.wanted import want_number
 from edgewise_federated.update import Layout
 
 # Numbers of each strategy, and what they are if nothing is said.
@@ -32,7 +33,7 @@ def options_of(strategy: str, given: Mapping[str, float] | None) -> dict[str, fl
     """All numbers of a strategy.
 
     Raises:
-        ConfigError: It has no such number.
+        ConfigError: It has no such number, or one is none.
     """
     known = OPTIONS[strategy]
     odd = sorted((given or {}).keys() - known.keys())
@@ -40,6 +41,8 @@ def options_of(strategy: str, given: Mapping[str, float] | None) -> dict[str, fl
         raise ConfigError(
             f"options: {strategy} has no {', '.join(odd)}; it has {', '.join(known)}"
         )
+    for name, value in (given or {}).items():
+        want_number(name, value)
     return {**known, **(given or {})}
 
 

@@ -108,11 +108,24 @@ class Layout:
             got = np.shape(arrays[name])
             if got != shape:
                 raise FederatedError(f"update of {name!r}: got {got}; want {shape}")
-            if not np.isfinite(arrays[name]).all():
-                raise FederatedError(f"update of {name!r}: got numbers without end")
+            want_numbers(f"update of {name!r}", np.asarray(arrays[name]))
         norm = float(np.linalg.norm(self.flat(arrays)))
         if most is not None and norm > most:
             raise FederatedError(f"an update of norm {norm:.3g}; want at most {most:g}")
+
+
+def want_numbers(what: str, array: Array) -> None:
+    """Raise unless all of an array are numbers that float32 holds.
+
+    Raises:
+        FederatedError: They are not.
+    """
+    if array.dtype.kind not in "iuf":
+        raise FederatedError(f"{what}: got {array.dtype}; want numbers")
+    with np.errstate(over="ignore"):
+        finite = np.isfinite(array.astype(np.float32, copy=False)).all()
+    if not finite:
+        raise FederatedError(f"{what}: got numbers without end")
 
 
 class Update(NamedTuple):

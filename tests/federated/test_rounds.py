@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import itertools
 import time
+from pathlib import Path
 
+import hypothesis
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from tests.federated.conftest import World
 from tests.federated.crews import wired
@@ -17,6 +19,9 @@ from edgewise_federated import FederatedHistory
 from edgewise_federated.order import Reply
 
 Arrivals = list[tuple[float, Reply]]
+
+
+KINDS = ["good", "late", "lost", "nan", "shape", "name", "large", "text", "none"]
 
 
 def at_once(reply: Reply) -> Arrivals:
@@ -115,10 +120,10 @@ def test_a_wall_clock_that_jumps_does_not_matter(
     assert all(one.seconds >= 0 for one in jumping.rounds)
 
 
-@settings(max_examples=15, deadline=None)
+@hypothesis.settings(max_examples=15, deadline=None)
 @given(
     st.lists(
-        st.sampled_from(["good", "late", "lost", "nan", "shape", "name", "none"]),
+        st.sampled_from(KINDS),
         min_size=8,
         max_size=8,
     )
@@ -138,6 +143,10 @@ def test_whatever_devices_do_the_good_ones_are_joined(
             arrays["b1"] = arrays["b1"][None]
         elif kind == "name":
             del arrays["b1"]
+        elif kind == "large":
+            arrays["b1"] = np.full(8, 1e300)
+        elif kind == "text":
+            arrays["b1"] = np.full(8, "much")
         if kind == "none":
             return [(1.0, reply._replace(update=None, failure="memory"))]
         changed = reply._replace(update=update.replace(arrays=arrays))
@@ -167,3 +176,53 @@ def test_what_was_not_used_is_not_remembered(world: World) -> None:
         _, wire = wired(world, fate, clients_per_round=8, **setting)
         kept = {name.partition("/")[0] for name in wire.memory()} - {"agenda"}
         assert kept == set("0134567")
+
+
+@pytest.mark.parametrize("count", [0, -5, 2**40, 1.5, float("nan"), None, np.int64(-1)])
+def test_weights_that_no_device_has_are_refused(world: World, count: object) -> None:
+    """A negative weight would turn what others learned around."""
+
+    def fate(reply: Reply) -> Arrivals:
+        if reply.update is None or reply.device:
+            return [(1.0, reply)]
+        lying = reply.update.replace(examples=count)
+        return [(1.0, reply._replace(update=lying))]
+
+    history, _ = wired(world, fate, clients_per_round=8, rounds=1)
+    assert history.rounds[0].failures == 1
+    assert np.isfinite(history.rounds[0].loss or 0)
+
+
+@pytest.mark.parametrize("wrong", ["nan", "short", "matrix"])
+def test_controls_are_looked_at_too(world: World, wrong: str) -> None:
+    def fate(reply: Reply) -> Arrivals:
+        control = reply.control
+        assert control is not None
+        if reply.device == 3:
+            spoilt = {"nan": control * np.nan, "short": control[1:]}
+            control = spoilt.get(wrong, control[None])
+        return [(1.0, reply._replace(control=control))]
+
+    history, _ = wired(world, fate, clients_per_round=8, strategy="scaffold")
+    assert [one.failures for one in history.rounds] == [1, 1, 1]
+
+
+def test_a_model_that_left_the_finite_numbers_ends_the_run(
+    world: World, tmp_path: Path
+) -> None:
+    """Before it is kept: what was kept of the run goes on without that round."""
+
+    def grow(reply: Reply) -> Arrivals:
+        if reply.number < 2 or reply.update is None:
+            return [(1.0, reply)]
+        arrays = {k: np.full_like(v, 3e38) for k, v in reply.update.arrays.items()}
+        return [(1.0, reply._replace(update=reply.update.replace(arrays=arrays)))]
+
+    settings = {"options": {"server_lr": 10.0}, "checkpoint_dir": str(tmp_path)}
+    with (
+        np.errstate(over="ignore"),
+        pytest.raises(ew.FederatedError, match="round 2: the model left"),
+    ):
+        wired(world, grow, **settings)
+    history, _ = wired(world, at_once, **settings)
+    assert len(history.rounds) == 3

@@ -232,6 +232,15 @@ def test_histories_are_written_and_drawn(world: World, tmp_path: Path) -> None:
         {"options": {"speed": 1.0}},
         {"devices": [Device()]},
         {"personal": "nothing*"},
+        {"seed": -1},
+        {"seed": 0.5},
+        {"max_norm": 0.0},
+        {"max_norm": float("nan")},
+        {"deadline_s": float("inf")},
+        {"devices": ["fast"] * 8},
+        {"privacy": 1.0},
+        {"options": {"server_lr": float("nan")}},
+        {"rounds": True},
     ],
 )
 def test_what_cannot_be_meant_is_refused(
@@ -244,6 +253,18 @@ def test_what_cannot_be_meant_is_refused(
 def test_nobody_to_ask(world: World) -> None:
     with pytest.raises(ew.ConfigError, match="no partitions"):
         simulate(world.model, [], FederatedConfig())
+    x, y = world.partitions[0]
+    with pytest.raises(ew.ConfigError, match="partition 1: got 30 inputs and 29"):
+        simulate(world.model, [(x, y), (x, y[1:])], FederatedConfig())
+    with pytest.raises(ew.FederatedError, match="none has examples"):
+        simulate(world.model, [(x[:0], y[:0])], FederatedConfig())
+
+
+def test_devices_without_examples_are_left_alone(world: World) -> None:
+    x, y = world.partitions[0]
+    partitions = [*world.partitions[:3], (x[:0], y[:0])]
+    history = simulate(world.model, partitions, FederatedConfig(rounds=2))
+    assert [(one.clients, one.failures) for one in history.rounds] == [(3, 0)] * 2
 
 
 def test_a_server_that_sees_sums_alone_learns_the_same(world: World) -> None:
