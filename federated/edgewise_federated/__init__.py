@@ -1,9 +1,21 @@
-"""Federated rounds: devices learn from their own data, a server joins the changes."""
+"""Federated rounds: devices learn from their own data, a server joins the changes.
+
+``client_app`` and ``server_app`` are Flower's, which is imported when they are asked
+for (``pip install 'edgewise[federated]'``).
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING
 
 from edgewise_federated.config import Device, FederatedConfig, Privacy
 from edgewise_federated.history import FederatedHistory, Round
 from edgewise_federated.simulate import simulate
 from edgewise_federated.update import Update
+
+if TYPE_CHECKING:  # the same names, for type checkers and editors
+    from edgewise_federated.flower.apps import client_app, server_app
 
 __all__ = [
     "Device",
@@ -12,5 +24,15 @@ __all__ = [
     "Privacy",
     "Round",
     "Update",
+    "client_app",
+    "server_app",
     "simulate",
 ]
+
+
+def __getattr__(name: str) -> object:
+    if name not in __all__:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    value = getattr(import_module("edgewise_federated.flower.apps"), name)
+    globals()[name] = value
+    return value

@@ -19,6 +19,12 @@ def cache_dir() -> Path:
     return (Path(base) if base else Path.home() / ".cache") / "edgewise"
 
 
+def state_dir() -> Path:
+    """Folder for what has to outlive a process: the user's state."""
+    base = os.environ.get("XDG_STATE_HOME")
+    return (Path(base) if base else Path.home() / ".local" / "state") / "edgewise"
+
+
 def threads() -> int | None:
     """Threads per session where the configuration leaves them open."""
     given = os.environ.get("EDGEWISE_THREADS")

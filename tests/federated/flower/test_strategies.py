@@ -2,27 +2,21 @@
 
 from __future__ import annotations
 
-import gc
 import logging
 import random
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from flwr.app import ArrayRecord, ConfigRecord, Message
+from flwr.serverapp import Grid
+from flwr.serverapp import strategy as flower
 from tests.federated.conftest import World
 
 import edgewise as ew
 from edgewise_federated import Device, FederatedConfig, FederatedHistory, Privacy
-from edgewise_federated.flower.identity import identify
-
-# Flower's package is imported when its border was: telemetry is off then.
-identify()
-
-from flwr.app import ArrayRecord, ConfigRecord, Message  # noqa: E402
-from flwr.serverapp import Grid  # noqa: E402
-from flwr.serverapp import strategy as flower  # noqa: E402
 
 FEW = {"min_train_nodes": 4, "min_available_nodes": 4, "fraction_train": 0.5}
 ALL = {"min_train_nodes": 8, "min_available_nodes": 8, "fraction_train": 1.0}
@@ -64,18 +58,6 @@ REFUSED: dict[str, tuple[Callable[[], flower.Strategy], str]] = {
         "ClientSideAdaptiveClipping asks devices for clipping_norm",
     ),
 }
-
-
-@pytest.fixture(autouse=True)
-def _quiet() -> Iterator[None]:
-    """Flower tells of each round, and collects garbage at each array."""
-    logger = logging.getLogger("flwr")
-    before = logger.level
-    logger.setLevel(logging.ERROR)
-    gc.freeze()
-    yield
-    gc.unfreeze()
-    logger.setLevel(before)
 
 
 def numbers(history: FederatedHistory) -> list[tuple[float, ...]]:
