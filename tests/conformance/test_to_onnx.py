@@ -42,6 +42,9 @@ REFUSED = {
 }
 LARGE = 1e6  # beyond that engines differ in what they still compute exactly
 LOOSE, CLOSE = 2e-2, 1e-3
+# Between pairs of operators each number is rounded twice before it becomes a byte: what
+# lies on the edge between two may fall to either.  Scales of samples put many there.
+STEPS, TIES = {"byte_add", "byte_mul", "byte_mean", "byte_average_pool"}, 0.05
 # Forms that onnxruntime 1.32 computes otherwise than ONNX says.
 OTHERWISE: dict[str, Any] = {
     # It saturates nothing beyond an element type.
@@ -56,6 +59,8 @@ OTHERWISE: dict[str, Any] = {
     "resize": lambda op, x, *more: (
         x.dtype.kind in "iu" or (bool(more) and op.positions == "align_corners")
     ),
+    # It makes an operator of its own of the three, which has no dilations.
+    "byte_average_pool": lambda op, *_: max(op.dilations) > 1,
     "pow": lambda _op, a, b: a.dtype.kind in "iu",
     "string_split": lambda op, *_: op.limit < 0,
     "non_zero": lambda _op, x: not x.ndim,
@@ -106,6 +111,11 @@ def run(model: onnx.ModelProto, inputs: tuple[Array | None, ...]) -> list[Any]:
 def close(op: Op, got: Array, want: Array) -> None:
     assert got.shape == want.shape
     assert got.dtype == want.dtype
+    if op.name in STEPS:
+        gap = np.abs(got.astype(np.int32) - want.astype(np.int32))
+        assert gap.max() <= 1, str(op)
+        assert gap.sum() <= max(1.0, TIES * gap.size), str(op)
+        return
     if want.dtype.kind not in "fV":
         np.testing.assert_array_equal(got, want, err_msg=str(op))
         return

@@ -47,7 +47,7 @@ from edgewise.quant.config import QuantizeConfig
 from edgewise.quant.grid import LEAST, LEVELS
 from edgewise.quant.observe import RATE
 from edgewise.quant.quantize import chosen_sites, quantize_within
-from edgewise.quant.sites import RESIDUAL, Sites, is_move, is_sum, moved_by
+from edgewise.quant.sites import RESIDUAL, Sites, between, is_move, moved_by
 from edgewise.types import DType, TensorType
 from edgewise_trainer.byte_weights import (
     first_steps,
@@ -196,11 +196,7 @@ class _Faking:
         """Inputs that are bytes where they can be."""
         if node in self._layers:
             return (0, RESIDUAL)
-        if Value(node) not in self._shared:
-            return ()
-        if is_move(node):
-            return range(len(moved_by(node)))
-        return (0, 1) if is_sum(node) else ()
+        return range(len(between(node))) if Value(node) in self._shared else ()
 
     def _rounded(self, old: Value | None, new: Value | None) -> Value | None:
         """A value as bytes have it, if it becomes some; once, whoever reads it."""

@@ -8,6 +8,7 @@ from typing import NamedTuple
 import onnx
 from onnx import defs, helper
 
+from edgewise.convert import contrib
 from edgewise.convert.source import Parsed
 from edgewise.convert.tensors import DTYPES
 from edgewise.dims import Expr
@@ -60,7 +61,9 @@ class Functions:
     def standard(
         self, node: onnx.NodeProto, version: int, inputs: Sequence[Value | None]
     ) -> Called | None:
-        """The graph that ONNX itself defines the operator by."""
+        """The graph that ONNX itself defines the operator by, or onnxruntime."""
+        if contrib.is_known(node):
+            return Called(contrib.graph_of(node, inputs), {}, own=False)
         schema = _schema(node, version)
         if schema is None:
             return None
@@ -88,8 +91,8 @@ class Functions:
 
 
 def has_body(node: onnx.NodeProto, version: int) -> bool:
-    """Whether ONNX defines the operator by a graph."""
-    return _schema(node, version) is not None
+    """Whether ONNX defines the operator by a graph, or onnxruntime."""
+    return contrib.is_known(node) or _schema(node, version) is not None
 
 
 def _schema(node: onnx.NodeProto, version: int) -> defs.OpSchema | None:

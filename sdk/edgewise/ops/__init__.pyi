@@ -43,6 +43,13 @@ from edgewise.ops.bits import (
     BitCast,
 )
 from edgewise.ops.bottleneck import Bottleneck
+from edgewise.ops.byte_between import (
+    ByteAdd,
+    ByteAveragePool,
+    ByteMean,
+    ByteMul,
+    ByteTable,
+)
 from edgewise.ops.byte_products import (
     ByteConv,
     ByteDepthwiseConv,
@@ -186,6 +193,7 @@ from edgewise.ops.pool import (
 )
 from edgewise.ops.pool_grad import AveragePoolGrad, MaxPoolGrad
 from edgewise.ops.quantize import (
+    BytePlanes,
     Dequantize,
     Quantize,
 )
@@ -326,9 +334,15 @@ __all__ = [
     "BitwiseOr",
     "BitwiseXor",
     "Bottleneck",
+    "ByteAdd",
+    "ByteAveragePool",
     "ByteConv",
     "ByteDepthwiseConv",
     "ByteLinear",
+    "ByteMean",
+    "ByteMul",
+    "BytePlanes",
+    "ByteTable",
     "Cast",
     "Ceil",
     "Celu",

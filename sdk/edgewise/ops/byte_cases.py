@@ -12,6 +12,8 @@ from edgewise.ops import cases
 from edgewise.ops.epilogue import parameters
 from edgewise.ops.pack import PackQuads, PackTaps
 
+ENDINGS = ("none", "clip", "relu", "hard_swish", "silu", "sigmoid", "tanh", "gelu_tanh")
+
 
 def conv_sample(op: Any, size: tuple[int, ...], dtype: str = "uint8") -> Sample:
     """A dense convolution with weights of the bits that it wants."""
@@ -52,7 +54,7 @@ def endings(plain: Sample) -> Iterator[Sample]:
         yield Sample(made, (x, w, np.full(op.channels, np.nan, np.float32)))
         added = made.replace(residual_scale=0.03, residual_zero=zero + 9)
         residual = some_bytes(*shape, dtype=dtype, seed=1)
-        for name in ("none", "clip", "relu", "hard_swish"):
+        for name in ENDINGS:
             alpha, beta = parameters(name)
             ended = added.replace(activation=name, alpha=alpha, beta=beta)
             yield Sample(ended, (x, w, scale, shift, residual))

@@ -29,7 +29,7 @@ from edgewise.ops.epilogue import activate, code
 from edgewise.ops.integer import BYTES
 from edgewise.ops.matmul import InnerProducts
 from edgewise.ops.pack import PANEL, QUAD, PackQuads, panels, quad_matrices
-from edgewise.ops.quantize import limits
+from edgewise.ops.quantize import rounded
 from edgewise.ops.windows import WINDOWS, OverWindows
 from edgewise.types import DType, TensorType
 
@@ -91,8 +91,8 @@ class _ByteProduct(Op):
     def finished(self, total: Array, *epilogue: Array | None) -> Array:
         """The output, of exact sums."""
         scale, shift, residual = (*epilogue, None, None, None)[:3]
-        single = np.float32
-        real, ranged = self.y_type == "f32", self.activation in RANGES
+        single, made = np.float32, DType(self.y_type)
+        real, ranged = made is F32, self.activation in RANGES
         inverse = single(1.0 / self.y_scale)
         unit = inverse if ranged and not real else single(1.0)
         with np.errstate(all="ignore"):
@@ -110,13 +110,9 @@ class _ByteProduct(Op):
                 ends = float(alpha), float(beta)
             y = activate(self.activation, y.astype(np.float64), *ends)
             y = y.astype(single)
-            return y if real else self._bytes(y if ranged else y * inverse)
-
-    def _bytes(self, steps: Array) -> Array:
-        kind = DType(self.y_type)
-        whole = np.rint(steps)
-        whole = np.where(np.isnan(whole), np.float32(0.0), whole) + self.y_zero
-        return np.asarray(np.clip(whole, *limits(kind)).astype(kind.numpy))
+            if real:
+                return y
+            return rounded(y if ranged else y * inverse, self.y_zero, made)
 
 
 class ByteLinear(_ByteProduct, InnerProducts, name="byte_linear"):

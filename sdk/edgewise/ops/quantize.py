@@ -30,6 +30,16 @@ def limits(dtype: DType) -> tuple[int, int]:
     return -(2 ** (bits - 1)), 2 ** (bits - 1) - 1
 
 
+def rounded(steps: Array, zero: int, kind: DType) -> Array:
+    """``steps`` from a zero point as whole numbers of a type: ties to even.
+
+    NaN becomes the zero point.
+    """
+    whole = np.rint(steps)
+    whole = np.where(np.isnan(whole), np.float32(0.0), whole) + zero
+    return np.asarray(np.clip(whole, *limits(kind)).astype(kind.numpy))
+
+
 class _Quantised(Op):
     """One scale and zero point a tensor, one for every element of ``axis``, or blocks.
 
@@ -91,7 +101,7 @@ class Quantize(_Quantised, name="quantize"):
     @staticmethod
     def samples() -> Iterator[Sample]:
         scale = np.asarray(0.05, "f4")
-        for dtype in ("int8", "uint8", "int16"):
+        for dtype in ("int8", "uint8", "int16", "uint16"):
             zero = np.asarray(3, dtype)
             for shape in ((0,), (1,), (17,), (3, 33), ()):
                 yield Sample(Quantize(), (3 * cases.floats(*shape), scale, zero))
@@ -130,7 +140,7 @@ class Dequantize(_Quantised, name="dequantize"):
     @staticmethod
     def samples() -> Iterator[Sample]:
         scale = np.asarray(0.05, "f4")
-        for dtype in ("int8", "uint8", "int16", "int32"):
+        for dtype in ("int8", "uint8", "int16", "uint16", "int32"):
             zero = np.asarray(3, dtype)
             for shape in ((0,), (1,), (17,), (3, 33), ()):
                 q = cases.whole(*shape, dtype=dtype, low=-99, high=99)
@@ -147,3 +157,40 @@ class Dequantize(_Quantised, name="dequantize"):
             yield Sample(op, (x, scales, cases.whole(*shape, dtype=dtype)))
         uneven = cases.positive(2, 3), cases.whole(2, 3, dtype="int8")
         yield Sample(Dequantize(1, 3), (cases.whole(2, 7, dtype="int8"), *uneven))
+
+
+class BytePlanes(Op, name="byte_planes"):
+    """``round(x / scale) + zero`` in 16 bits with a sign, as two images of bytes.
+
+    The number is ``256 * (above - 128) + below``.  Sums of products of it are those of
+    the one times 256, and of the other, so that products over bytes give them exactly.
+    """
+
+    narrow = True
+    scale: float
+    zero: int
+
+    def infer(self, x: TensorType) -> tuple[TensorType, TensorType]:
+        want(self, (x,), frozenset({DType.F32}))
+        low, high = limits(DType.I16)
+        if not self.scale > 0 or not low <= self.zero <= high:
+            raise self.refuse((x,), "a scale above 0 and a zero point of 16 bits")
+        return x.with_dtype(DType.U8), x.with_dtype(DType.U8)
+
+    def reference(self, x: Array) -> tuple[Array, Array]:
+        with np.errstate(all="ignore"):
+            steps = x / np.float32(self.scale)
+        number = rounded(steps, self.zero, DType.I16).astype(np.int32)
+        planes = (number >> 8) + 128, number & 255
+        above, below = (np.asarray(plane, np.uint8) for plane in planes)
+        return above, below
+
+    @staticmethod
+    def samples() -> Iterator[Sample]:
+        for zero in (0, -12345, 32767):
+            op = BytePlanes(1e-4, zero)
+            for shape in ((0,), (1,), (17,), (3, 4099), ()):
+                yield Sample(op, (3 * cases.floats(*shape),))
+            yield Sample(op, (cases.special(),))
+        half = np.asarray([-2.5, -1.5, -0.5, 0.5, 1.5, 2.5], "f4")
+        yield Sample(BytePlanes(1.0, 0), (half,))

@@ -7,7 +7,7 @@ Here both become one product over bytes: sums are exact, no real number lies bet
 from __future__ import annotations
 
 from collections import Counter
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -25,13 +25,16 @@ from edgewise.ir.module import Module
 from edgewise.ops.binary import Mul
 from edgewise.ops.choose import Cast
 from edgewise.ops.conv import Conv, DepthwiseConv
+from edgewise.ops.index import Gather
 from edgewise.ops.integer import Requantize
 from edgewise.ops.matmul import Linear
 from edgewise.ops.pack import PackPanels, PackTaps
+from edgewise.ops.pad import Pad
 from edgewise.ops.pool import MaxPool
 from edgewise.ops.quantize import Dequantize, Quantize
-from edgewise.ops.shape import Concat, Reshape, Slice, Transpose
+from edgewise.ops.shape import Concat, Expand, Reshape, Slice, Tile, Transpose
 from edgewise.passes import fuse
+from edgewise.passes.byte_steps import Bytes, Pair, bytes_of
 from edgewise.passes.byte_weights import ByteWeights, Weight
 from edgewise.passes.integer_products import (
     BYTES,
@@ -46,15 +49,7 @@ from edgewise.types import DType
 
 PRODUCTS = (Conv, DepthwiseConv, Linear)
 # What gives some of the numbers that it is given, and no others.
-MOVES = (MaxPool, Reshape, Transpose, Slice, Concat)
-
-
-class Pair(NamedTuple):
-    """What bytes stand for: ``(q - zero) * scale``."""
-
-    dtype: DType
-    scale: float
-    zero: int
+MOVES = (MaxPool, Reshape, Transpose, Slice, Concat, Gather, Pad, Expand, Tile)
 
 
 def over_bytes(module: Module) -> tuple[Module, Counter[str]]:
@@ -86,7 +81,7 @@ class _Walk:
     ) -> None:
         self._known, self._weights, self._done = known, weights, done
         self._readers = graph.readers()
-        self._bytes: dict[Value, tuple[Value, Pair]] = {}  # by new real values
+        self._bytes: dict[Value, Bytes] = {}  # by new real values
 
     def apply(self, graph: Graph) -> Graph:
         """The new graph."""
@@ -133,7 +128,7 @@ class _Walk:
         q = inputs[0]
         pair = None if q is None else self._pair(node, inputs, q.type.dtype)
         if q is not None and pair is not None:
-            self._bytes[value] = q, pair
+            self._bytes[value] = Bytes(q, pair)
         return value
 
     def _quantized(self, node: Node, inputs: Inputs) -> Value | None:
@@ -146,9 +141,13 @@ class _Walk:
         if found is not None and found[1] == pair:
             self._done["quantized again"] += 1
             return found[0]
-        if not isinstance(x.op, fuse.BYTE_PRODUCTS) or self._readers[old] != 1:
+        if self._readers[old] != 1:
             return None
-        return self._ended(x, pair)
+        if isinstance(x.op, fuse.BYTE_PRODUCTS):
+            return self._ended(x, pair)
+        made = bytes_of(x, pair, self._known, self._bytes)
+        self._done["steps between products"] += made is not None
+        return made
 
     def _ended(self, product: Value, pair: Pair) -> Value | None:
         """A product that makes bytes of its sums itself."""
@@ -181,10 +180,13 @@ class _Walk:
         if None in found or len(pairs) != 1:
             return None
         (pair,), bytes_ = pairs, [each[0] for each in found if each is not None]
-        made = node.op(*bytes_, *inputs[len(moved) :], label=node.label)
+        op = _padded(node.op, pair) if isinstance(node.op, Pad) else node.op
+        if op is None:
+            return None
+        made = op(*bytes_, *inputs[len(moved) :], label=node.label)
         (scale, zero) = moved[0].node.inputs[1:3]
         value = Dequantize(0)(made, scale, zero)
-        self._bytes[value] = made, pair
+        self._bytes[value] = Bytes(made, pair)
         self._done[f"{node.op.name} of bytes"] += 1
         return value
 
@@ -239,3 +241,13 @@ class _Walk:
             return shift
         array = self._known.array(shift)
         return shift if array is None else constant(array)
+
+
+def _padded(op: Any, pair: Pair) -> Any:
+    """The op with a byte around; ``None`` where none stands for what it has."""
+    if op.mode != "constant":
+        return op
+    value = np.asarray(op.value, np.float32)
+    byte = pair.bytes_of(value)
+    near = pair.numbers()[int(byte)]
+    return op.replace(value=float(byte)) if near == value else None

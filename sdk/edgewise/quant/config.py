@@ -11,6 +11,7 @@ from edgewise.wanted import want_kinds, want_number
 
 WEIGHTS = ("int8", "int4", "float16", "float32")
 ACTIVATIONS = ("int8", "int16", "float16", "float32")
+WHOLE = ("int8", "int16")  # activations over which layers run
 GROUPS = (32, 64, 128)
 METHODS = ("minmax", "moving_average", "percentile", "entropy", "mse", "admm")
 SWITCHES = (
@@ -28,7 +29,7 @@ class QuantizeConfig:
 
     Attributes:
         weights: What weights are stored as: int8, int4, float16 or float32.
-        activations: What runs between layers: int8, int16, float16 or float32.
+        activations: What layers read: int8, int16, float16 or float32.
         method: How ranges of activations are found: minmax, moving_average (of the
             ends of batches), percentile (99.99), entropy (Kullback and Leibler), mse,
             admm (Leng et al., 2018).
@@ -98,19 +99,19 @@ class QuantizeConfig:
     def _together(self) -> None:
         """Refuse pairs of types that no kernels are for."""
         pair = f"weights={self.weights!r}, activations={self.activations!r}"
-        if self.activations in {"int16", "float16"}:
+        if self.activations == "float16":
             raise ConfigError(
-                f"{pair}: no kernels run over {self.activations} activations; "
-                "want activations int8 or float32"
+                f"{pair}: no kernels run over float16 activations; want activations "
+                "int8, int16 or float32"
             )
-        if self.activations == "int8" and self.weights != "int8":
+        if self.activations in WHOLE and self.weights != "int8":
             raise ConfigError(
-                f"{pair}: int8 activations want int8 weights; other weights want "
-                "float32 activations"
+                f"{pair}: {self.activations} activations want int8 weights; other "
+                "weights want float32 activations"
             )
         if self.activations == "float32" and (self.equalize or self.bias_correction):
             raise ConfigError(
-                f"{pair}: equalize and bias_correction want int8 activations"
+                f"{pair}: equalize and bias_correction want int8 or int16 activations"
             )
         if self.activations == self.weights == "float32":
             raise ConfigError(f"{pair}: want fewer bits in one of them")

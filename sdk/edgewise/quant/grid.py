@@ -7,9 +7,10 @@ from typing import NamedTuple
 import numpy as np
 
 from edgewise.ir.op import Array
+from edgewise.passes.byte_steps import Pair
 from edgewise.types import DType
 
-LEVELS = 255
+LEVELS, WIDE_LEVELS = 255, 65535  # of 8 and 16 bits
 LEAST = 2.0**-100  # a step; a range of less is a single number
 
 
@@ -20,9 +21,9 @@ class Grid(NamedTuple):
     zero: int
 
     @property
-    def dtype(self) -> DType:
-        """Of the bytes."""
-        return DType.U8
+    def pair(self) -> Pair:
+        """The same with the type of the bytes."""
+        return Pair(DType.U8, self.scale, self.zero)
 
     def rounded(self, x: Array) -> Array:
         """The nearest numbers that there are."""
@@ -30,12 +31,17 @@ class Grid(NamedTuple):
         return np.asarray((steps - self.zero) * self.scale)
 
 
-def grid(low: float, high: float, *, symmetric: bool = False) -> Grid:
-    """The grid over a range, widened so that it holds zero exactly."""
+def grid(
+    low: float, high: float, *, symmetric: bool = False, levels: int = LEVELS
+) -> Grid:
+    """The grid over a range, widened so that it holds zero exactly.
+
+    ``levels`` is the largest q that there is.
+    """
     low, high = min(low, 0.0), max(high, 0.0)
     if symmetric:
-        high = max(-low, high)
-        scale = max(high / 127, LEAST)
-        return Grid(float(np.float32(scale)), 128)
-    scale = float(np.float32(max((high - low) / LEVELS, LEAST)))
-    return Grid(scale, int(np.clip(np.rint(-low / scale), 0, LEVELS)))
+        half = levels // 2
+        scale = max(max(-low, high) / half, LEAST)
+        return Grid(float(np.float32(scale)), half + 1)
+    scale = float(np.float32(max((high - low) / levels, LEAST)))
+    return Grid(scale, int(np.clip(np.rint(-low / scale), 0, levels)))

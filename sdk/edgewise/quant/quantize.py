@@ -22,6 +22,7 @@ from edgewise.quant.factors import Factors
 from edgewise.quant.grid import grid
 from edgewise.quant.guard import in_order, real_layers, score_of, score_to_hold
 from edgewise.quant.observe import Seen, as_batches, observed, warnings
+from edgewise.quant.planes import Planes
 from edgewise.quant.ranges import METHODS, Range, shared
 from edgewise.quant.report import KEY, LayerReport, QuantizationReport
 from edgewise.quant.rewrite import Layer, Rewrite, reads
@@ -224,17 +225,22 @@ class Quantizer:
 
     def model(self, chosen: Sequence[Node], *notes: str) -> Model:
         """The model with these layers over bytes."""
-        wanted = self.sites.of(chosen, self._graph)
-        symmetric = bool(self._config.symmetric)
-        grids = {
-            value: grid(*self._ranges[value], symmetric=symmetric) for value in wanted
-        }
         layers = {node: self._layer(node) for node in chosen}
-        graph = Rewrite(layers, grids).apply(self._graph)
+        graph = self._rewritten(layers)
         module = self._module(graph, layers)
         report = self._report(layers, notes)
         metadata = {**module.metadata, KEY: report.text()}
         return Model(Module(module.functions, module.variables, metadata))
+
+    def _rewritten(self, layers: Mapping[Node, Layer]) -> Graph:
+        symmetric = bool(self._config.symmetric)
+        if self._config.activations == "int16":
+            return Planes(layers, self._ranges, symmetric).apply(self._graph)
+        wanted = self.sites.of(list(layers), self._graph)
+        grids = {
+            value: grid(*self._ranges[value], symmetric=symmetric) for value in wanted
+        }
+        return Rewrite(layers, grids).apply(self._graph)
 
     def _layer(self, node: Node) -> Layer:
         if node not in self._made:
@@ -298,4 +304,6 @@ class Quantizer:
         if layer is None:
             return LayerReport(name, "float32", np.inf, low, high, 0.0, cost)
         sqnr = layer.weight.sqnr
-        return LayerReport(name, "int8", sqnr, low, high, clipped, cost)
+        return LayerReport(
+            name, self._config.activations, sqnr, low, high, clipped, cost
+        )

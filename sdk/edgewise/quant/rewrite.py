@@ -26,8 +26,9 @@ from edgewise.ops.pack import QUAD
 from edgewise.ops.pad import Pad
 from edgewise.ops.quantize import Dequantize, Quantize
 from edgewise.ops.shape import Transpose
+from edgewise.passes.byte_steps import Bytes, step
 from edgewise.quant.grid import Grid
-from edgewise.quant.sites import RESIDUAL, is_move, is_sum, moved_by
+from edgewise.quant.sites import RESIDUAL, between, is_move, moved_by
 from edgewise.quant.weights import Whole
 
 
@@ -65,12 +66,27 @@ class Rewrite:
         layer = self._layers.get(node)
         if layer is not None:
             return (self._product(node, inputs, layer),)
-        old = Value(node)
-        if old in self._grids and is_move(node):
+        if Value(node) not in self._grids:
+            return with_inputs(node, inputs)
+        if is_move(node):
             return (self._moved(node, inputs),)
-        if is_sum(node) and all(v in self._grids for v in (old, *node.inputs)):
-            return (self._sum(node, inputs),)
+        images = between(node)
+        if images and all(value in self._grids for value in images):
+            return (self._step(node, inputs),)
         return with_inputs(node, inputs)
+
+    def _step(self, node: Node, inputs: Inputs) -> Value:
+        """What lies between layers, over bytes."""
+        made = self._grids[Value(node)]
+        given = []
+        for value, old in zip(inputs, node.inputs, strict=True):
+            if value is not None and old is not None:
+                on = self._grids[old]
+                given.append(Bytes(self._as_bytes(value, on), on.pair))
+        result = step(node, given, made.pair)
+        if result is None:
+            raise InternalError(f"{node}: a step between layers that bytes cannot take")
+        return self._real(result, made)
 
     def _moved(self, node: Node, inputs: Inputs) -> Value:
         """A move of bytes; all that it moves are on the grid of what it gives."""
@@ -81,30 +97,6 @@ class Rewrite:
         ]
         made = node.op(*moved, *inputs[count:], label=node.label)
         return self._real(made, on)
-
-    def _sum(self, node: Node, inputs: Inputs) -> Value:
-        """A sum of bytes: each channel times 1, and a residual."""
-        made = self._grids[Value(node)]
-        on = [self._grids[value] for value in node.inputs if value is not None]
-        x, added = (
-            self._as_bytes(value, grid)
-            for value, grid in zip(inputs, on, strict=True)
-            if value is not None
-        )
-        channels = _last(x)
-        op = ByteDepthwiseConv(
-            channels,
-            on[0].zero,
-            "u8",
-            made.scale,
-            made.zero,
-            on[1].scale,
-            on[1].zero,
-            weight_bits=7,
-        )
-        ones = constant(np.ones((1, channels), np.int8))
-        scale = constant(np.full(channels, on[0].scale, np.float32))
-        return self._real(op(x, ones, scale, None, added, label=node.label), made)
 
     def _product(self, node: Node, inputs: Inputs, layer: Layer) -> Value:
         x, old = inputs[0], node.inputs[0]
@@ -121,10 +113,10 @@ class Rewrite:
                 added = self._grids[(*node.inputs, None)[RESIDUAL]]  # type: ignore[index]  # there
                 residual = self._as_bytes(residual, added)
                 ending |= {"residual_scale": added.scale, "residual_zero": added.zero}
-        op = _op(node, ending)
+        op = layer_op(node, ending)
         info = layer.weight.info
         result: Value = op(
-            self._filled(self._as_bytes(x, on), op),
+            filled(self._as_bytes(x, on), op),
             variable_value(info.key, info.type),
             constant(scale.astype(np.float32)),
             None if layer.shift is None else constant(layer.shift),
@@ -133,31 +125,33 @@ class Rewrite:
         )
         return result if made is None else self._real(result, made)
 
-    def _filled(self, x: Value, op: Any) -> Value:
-        """Bytes with channels in whole fours."""
-        short = -_last(x) % QUAD
-        if isinstance(op, ByteDepthwiseConv) or not short:
-            return x
-        if isinstance(x.op, Transpose) and x.node.inputs[0] is not None:
-            # Plane by plane, as pixel by pixel takes ten times as long.
-            planes = x.node.inputs[0]
-            return x.op(_longer(planes, x.op.axes[-1], short), label=x.node.label)
-        return _longer(x, x.type.rank - 1, short)
-
     def _as_bytes(self, value: Value, on: Grid) -> Value:
         """A value on a grid; those that lie there already are taken as they are."""
         found = self._bytes.get(value)
         if found is not None and found[1] == on:
             return found[0]
-        made = Quantize()(value, *_pair(on))
+        made = Quantize()(value, *on.pair.values())
         self._bytes[value] = made, on
         return made
 
     def _real(self, bytes_: Value, on: Grid) -> Value:
         """The real numbers that bytes stand for, for those that want them."""
-        value = Dequantize()(bytes_, *_pair(on))
+        value = Dequantize()(bytes_, *on.pair.values())
         self._bytes[value] = bytes_, on
         return value
+
+
+def filled(x: Value, op: Any) -> Value:
+    """Bytes with channels in whole fours."""
+    short = -_last(x) % QUAD
+    if isinstance(op, ByteDepthwiseConv) or not short:
+        return x
+    if isinstance(x.op, Transpose) and x.node.inputs[0] is not None:
+        # Plane by plane, as pixel by pixel takes ten times as long.
+        planes = x.node.inputs[0]
+        made: Value = x.op(_longer(planes, x.op.axes[-1], short), label=x.node.label)
+        return made
+    return _longer(x, x.type.rank - 1, short)
 
 
 def _longer(x: Value, axis: int, more: int) -> Value:
@@ -173,12 +167,7 @@ def _last(x: Value) -> int:
     return size
 
 
-def _pair(on: Grid) -> tuple[Value, Value]:
-    scale = np.asarray(on.scale, np.float32)
-    return constant(scale), constant(np.asarray(on.zero, np.uint8))
-
-
-def _op(node: Node, ending: dict[str, Any]) -> Any:
+def layer_op(node: Node, ending: dict[str, Any]) -> Any:
     """The layer's op over bytes."""
     op: Any = node.op
     channels = Value(node).type.shape[-1]

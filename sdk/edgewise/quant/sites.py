@@ -6,12 +6,13 @@ from collections.abc import Mapping, Sequence
 
 from edgewise.ir.graph import Graph, Leaf, Node, Value, Variable
 from edgewise.ir.module import VariableInfo
-from edgewise.ops.binary import Add
+from edgewise.ops.binary import Add, Mul
 from edgewise.ops.conv import Conv, DepthwiseConv
 from edgewise.ops.index import Gather
 from edgewise.ops.matmul import Linear
 from edgewise.ops.pool import MaxPool
 from edgewise.ops.shape import Concat, Reshape, Slice, Transpose
+from edgewise.passes.byte_steps import FUNCTIONS, is_mean
 from edgewise.quant.weights import can_be_bytes
 from edgewise.types import DType
 
@@ -28,7 +29,8 @@ class Sites:
     Attributes:
         layers: Their nodes, in order.
         names: A name for each: that of its weight, which fusing does not change.
-        values: The values between them: what they read and make, and moves between.
+        values: The values between them: what they read and make, and what steps between
+            layers do.
     """
 
     def __init__(self, graph: Graph, variables: Mapping[str, VariableInfo]) -> None:
@@ -37,13 +39,12 @@ class Sites:
         self.names = {node: _name(node) for node in self.layers}
         found: dict[Value, None] = {}
         for node in nodes:
+            images = between(node)
             if node in self.names:
                 found |= dict.fromkeys((*_read(node), Value(node)))
-            elif is_move(node) and _is_real(Value(node)):
-                moved = moved_by(node)
-                if any(value in found for value in moved):
-                    found |= dict.fromkeys((*moved, Value(node)))
-            elif is_sum(node) and all(value in found for value in node.inputs):
+            elif is_move(node) and any(value in found for value in images):
+                found |= dict.fromkeys((*images, Value(node)))
+            elif images and all(value in found for value in images):
                 found |= {Value(node): None}
         self.values = list(found)
 
@@ -52,15 +53,24 @@ class Sites:
         wanted: set[Value] = set()
         chosen, known = set(layers), set(self.values)
         for node in reversed(graph.nodes()):
+            images = between(node)
             if node in chosen:
                 wanted |= set(_read(node))
-            elif is_move(node) and Value(node) in wanted:
-                wanted |= set(moved_by(node))
-            elif (
-                is_sum(node) and Value(node) in wanted and known.issuperset(node.inputs)
-            ):
-                wanted |= {value for value in node.inputs if value is not None}
+            elif Value(node) in wanted and known.issuperset(images):
+                wanted |= set(images)
         return wanted & known
+
+
+def between(node: Node) -> list[Value]:
+    """The images that a step between layers is given; none where it is no such step."""
+    if not _is_real(Value(node)):
+        return []
+    if is_move(node):
+        return moved_by(node)
+    alone = isinstance(node.op, FUNCTIONS) and len(node.inputs) == 1
+    if is_pair(node) or is_mean(node) or alone:
+        return [value for value in node.inputs if value is not None]
+    return []
 
 
 def is_move(node: Node) -> bool:
@@ -69,15 +79,10 @@ def is_move(node: Node) -> bool:
     return isinstance(node.op, MOVES) and not chosen
 
 
-def is_sum(node: Node) -> bool:
-    """Whether a node adds two images of one size, each read once."""
-    if not isinstance(node.op, Add) or not _is_real(Value(node)):
-        return False
-    if node.inputs[0] == node.inputs[1]:
-        return False
-    shape = Value(node).type.shape
-    equal = all(value and value.type.shape == shape for value in node.inputs)
-    return equal and len(shape) == IMAGE and isinstance(shape[-1], int)
+def is_pair(node: Node) -> bool:
+    """Whether a node adds or multiplies two images."""
+    shapes = [value.type.shape for value in node.inputs if value is not None]
+    return isinstance(node.op, Add | Mul) and all(len(s) == IMAGE for s in shapes)
 
 
 def moved_by(node: Node) -> list[Value]:

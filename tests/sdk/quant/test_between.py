@@ -70,8 +70,9 @@ def test_sums_and_larger_images_stay_bytes(other: bool) -> None:
         rows = session.profile({"x": x}, runs=1).rows
     assert np.linalg.norm(got - want) <= CLOSE * np.linalg.norm(want)
     counts = Counter(row.op for row in rows)
-    assert counts["byte_depthwise_conv"] == 1  # the first sum
-    assert counts["add"] == 1  # of what is no bytes, or of one value twice
+    assert counts["byte_add"] == 2
+    assert counts["byte_table"] == (not other)  # the sigmoid
+    assert not counts["add"] + counts["sigmoid"] + counts["dequantize"]
     assert counts["gather"] == sum(
         row.precision == "uint8" for row in rows if row.op == "gather"
     )

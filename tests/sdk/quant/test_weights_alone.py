@@ -158,7 +158,7 @@ def test_a_guard_leaves_the_noisiest_weights_float32(model: ew.Model) -> None:
     "wrong",
     [
         {"weights": "float16", "activations": "float16"},
-        {"weights": "int8", "activations": "int16"},
+        {"weights": "int4", "activations": "int16"},
         {"weights": "int4", "activations": "int8"},
         {"weights": "float32", "activations": "float32"},
         {"group": 48},

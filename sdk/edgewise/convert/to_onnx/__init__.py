@@ -11,6 +11,7 @@ from edgewise.convert.to_onnx import (
     activation,  # noqa: F401 - importing them is registering what they write
     arrange,  # noqa: F401
     attention,  # noqa: F401
+    byte_between,  # noqa: F401
     byte_products,  # noqa: F401
     control,  # noqa: F401
     elementwise,  # noqa: F401

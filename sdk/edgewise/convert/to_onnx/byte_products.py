@@ -10,6 +10,7 @@ import numpy as np
 
 from edgewise.convert.to_onnx.activation import ended
 from edgewise.convert.to_onnx.elementwise import second
+from edgewise.convert.to_onnx.quantize import pair_of
 from edgewise.convert.to_onnx.registry import Image, Written, writes
 from edgewise.convert.to_onnx.spatial import windows
 from edgewise.convert.to_onnx.writer import At
@@ -86,7 +87,7 @@ def _real_weight(at: At, name: str, axis: int) -> str:
 
 def _real(at: At, name: str, zero: int, scale: float = 1.0) -> str:
     kind = at.x.type.dtype
-    return at.emit("DequantizeLinear", name, *_pair(at, scale, zero, kind))
+    return at.emit("DequantizeLinear", name, *pair_of(at, scale, zero, kind))
 
 
 def _residual(at: At, name: str) -> str:
@@ -94,7 +95,7 @@ def _residual(at: At, name: str) -> str:
     if op.y_type == DType.F32.value:
         return name
     kind = at.y.type.dtype
-    pair = _pair(at, op.residual_scale, op.residual_zero, kind)
+    pair = pair_of(at, op.residual_scale, op.residual_zero, kind)
     return at.emit("DequantizeLinear", name, *pair)
 
 
@@ -104,11 +105,4 @@ def _finished(at: At, sums: str) -> str:
     real = ended(at, sums, at.y.type.with_dtype(DType.F32))
     if kind is DType.F32:
         return real
-    return at.emit("QuantizeLinear", real, *_pair(at, op.y_scale, op.y_zero, kind))
-
-
-def _pair(at: At, scale: float, zero: int, kind: DType) -> tuple[str, str]:
-    """Names of a scale and a zero point."""
-    numbers = np.asarray(scale, np.float32), np.asarray(zero, kind.numpy)
-    given = [at.writer.constant(number) for number in numbers]
-    return given[0], given[1]
+    return at.emit("QuantizeLinear", real, *pair_of(at, op.y_scale, op.y_zero, kind))

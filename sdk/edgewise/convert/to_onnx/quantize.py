@@ -24,6 +24,17 @@ def dequantize(at: At) -> Written:
     return at.emit("DequantizeLinear", *at.names(), **_along(at))
 
 
+@writes(quant.BytePlanes)
+def byte_planes(at: At) -> Written:
+    """Whole numbers of 16 bits, taken apart in 32."""
+    pair = pair_of(at, at.op.scale, at.op.zero, DType.I16)
+    number = at.cast(at.emit("QuantizeLinear", at.name(0), *pair), DType.I32)
+    least, byte = (at.writer.constant(np.asarray(n, np.int32)) for n in (32768, 256))
+    moved = at.emit("Add", number, least)  # a multiple of 256: no number is below 0
+    above, below = at.emit("Div", moved, byte), at.emit("Mod", moved, byte)
+    return at.cast(above, DType.U8), at.cast(below, DType.U8)
+
+
 def _along(at: At) -> dict[str, int]:
     if not at.value(1).type.rank:
         return {}
@@ -56,3 +67,10 @@ def requantize(at: At) -> Written:
     moved = at.emit("Add", steps, at.cast(at.name(2), DType.F64))
     bounds = (at.writer.constant(np.asarray(bound)) for bound in (low, high))
     return at.cast(at.emit("Clip", moved, *bounds), zero)
+
+
+def pair_of(at: At, scale: float, zero: int, kind: DType) -> tuple[str, str]:
+    """Names of a scale and a zero point."""
+    numbers = np.asarray(scale, np.float32), np.asarray(zero, kind.numpy)
+    given = [at.writer.constant(number) for number in numbers]
+    return given[0], given[1]

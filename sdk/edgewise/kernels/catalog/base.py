@@ -164,6 +164,7 @@ HOMES = {
     "conv": ("winograd", "conv", "depthwise"),
     "bottleneck": ("bottleneck",),
     "byte_products": ("byte_products",),
+    "byte_between": ("byte_between",),
     "narrow": ("winograd", "narrow"),
     "pack_narrow": ("narrow",),
     "pack": ("pack",),

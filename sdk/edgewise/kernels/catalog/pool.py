@@ -19,23 +19,37 @@ from edgewise.kernels.catalog.calls import all_f32, given, integer, integers
 WORK = 8192  # elements read by a task: about two microseconds
 
 
-def _pool(call: Call, symbol: str, border: int) -> Binding:
+def window_words(
+    call: Call, per_task: int, window: tuple[int, ...], border: int
+) -> tuple[Word, ...]:
+    """Words of a pool whose window is kernel, strides, first pads and dilations."""
     _, height, width, channels = given(call, 0).dims
     images, out_height, out_width, _ = call.outputs[0].dims
-    window = integers(call, "kernel")
-    rows = images * out_height
-    read = out_width * channels * math.prod(window)
-    per_task = max(1, WORK // max(read, 1))
     shape = (height, width, channels, max(out_height, 1), out_width)
-    ways = (
-        *window,
+    return (In(0), Out(0), images * out_height, per_task, *shape, *window, border)
+
+
+def window_of(call: Call) -> tuple[int, ...]:
+    """Of a call whose op has one."""
+    return (
+        *integers(call, "kernel"),
         *integers(call, "strides"),
         *integers(call, "pads")[:2],
         *integers(call, "dilations"),
-        border,
     )
-    words: tuple[Word, ...] = (In(0), Out(0), rows, per_task, *shape, *ways)
-    return Binding((Launch(symbol, words, blocks(rows, per_task)),))
+
+
+def per_task(call: Call, taps: int) -> int:
+    """Rows of the output that a task makes."""
+    width, channels = call.outputs[0].dims[2:]
+    return max(1, WORK // max(width * channels * taps, 1))
+
+
+def _pool(call: Call, symbol: str, border: int) -> Binding:
+    images, height, *_ = call.outputs[0].dims
+    each = per_task(call, math.prod(integers(call, "kernel")))
+    words = window_words(call, each, window_of(call), border)
+    return Binding((Launch(symbol, words, blocks(images * height, each)),))
 
 
 @kernel("max_pool", "max_pool_f32", "max_pool_u8", "max_pool_i8")

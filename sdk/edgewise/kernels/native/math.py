@@ -65,12 +65,10 @@ def exp(x):
 
 
 @helper
-def exp2_of_negative(x):
-    """``2 ** x`` within 2.5 ulp for ``x`` up to 126; 0 where that would be denormal."""
-    least = splat(-125.5)
-    held = at_least(x, least)
-    shifted = held + splat(MAGIC)
-    r = held - (shifted - splat(MAGIC))
+def exp2_parts(x):
+    """``2 ** x`` as a product of two, for ``x`` from -125.5 to 126."""
+    shifted = x + splat(MAGIC)
+    r = x - (shifted - splat(MAGIC))
     p = splat(1.326458994e-03)
     p = fma(p, r, splat(9.671619162e-03))
     p = fma(p, r, splat(5.550735071e-02))
@@ -78,7 +76,14 @@ def exp2_of_negative(x):
     p = fma(p, r, splat(6.931470037e-01))
     p = fma(p, r, splat(1.0))
     # The bits of MAGIC fall off at the top; those of 1.0 make an exponent of the rest.
-    factor = from_bits((bits(shifted) << splat_i32(23)) + splat_i32(0x3F800000))
+    return p, from_bits((bits(shifted) << splat_i32(23)) + splat_i32(0x3F800000))
+
+
+@helper
+def exp2_of_negative(x):
+    """``2 ** x`` within 2.5 ulp for ``x`` up to 126; 0 where that would be denormal."""
+    least = splat(-125.5)
+    p, factor = exp2_parts(at_least(x, least))
     return select(x < least, splat(0.0), p * factor)
 
 

@@ -12,6 +12,7 @@ import numpy as np
 from numba.extending import intrinsic
 
 from edgewise.kernels.native.abi import as_f32, helper
+from edgewise.kernels.native.byte_activation import activate_bytes
 from edgewise.kernels.native.epilogue import (
     CLIP,
     activate,
@@ -177,8 +178,10 @@ def make_store_buffer(read):
                 else:
                     bytes_ = load_bytes_part(args[at + 5] + place, lanes)
                     y = y + _residual(args, at, bytes_, end[9])
-            if code > CLIP:
+            if code > CLIP and real:
                 y = activate(code, y, alpha, beta)
+            elif code > CLIP:
+                y = activate_bytes(code, y, alpha, beta)
             place = (row + i) * args[at + 1] + column
             if real:
                 y = at_most(at_least(y, end[3]), end[4])
