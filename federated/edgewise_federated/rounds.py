@@ -19,6 +19,7 @@ from edgewise_federated.history import FederatedHistory, Round
 from edgewise_federated.ledger import Ledger, Owner
 from edgewise_federated.order import Reply
 from edgewise_federated.outcome import Way
+from edgewise_federated.pace import Paced
 from edgewise_federated.replies import Gate, Hook
 from edgewise_federated.select import share_of
 from edgewise_federated.strategy import Strategy
@@ -54,6 +55,7 @@ class Loop:
         evaluate: Data | None,
         hook: Hook | None,
     ) -> None:
+        crew = Paced(crew, config.deadline_s)
         self._config, self._crew, self._strategy = config, crew, strategy
         self._layout, self._trainer, self._evaluate = layout, trainer, evaluate
         gate = Gate(config, crew, hook)

@@ -17,6 +17,8 @@ from edgewise_federated.select import passes
 from edgewise_federated.strategy import Strategy
 from edgewise_federated.update import Layout
 
+KEYS = 0.2  # of the deadline is for keys and shares, and as much for taking masks off
+
 
 class Together:
     """Synchronous rounds.
@@ -42,27 +44,33 @@ class Together:
 
     def round(self, number: int) -> Outcome:
         """Ask some devices, and wait for each until the deadline."""
-        asked = self._strategy.chosen(number, self._crew)
-        until = self._crew.now() + self._config.deadline_s
-        seal = None
+        asked, whole = (
+            self._strategy.chosen(number, self._crew),
+            self._config.deadline_s,
+        )
+        start, seal, time = self._crew.now(), None, whole
         if self._config.secure_aggregation:
-            seal = self._crew.seal(number, asked, until)
-        orders = self._orders(number, asked if seal is None else seal.devices)
+            time = whole * (1 - 2 * KEYS)
+            seal = self._crew.seal(number, asked, start + KEYS * whole)
+        until = start + whole if seal is None else start + (1 - KEYS) * whole
+        orders = self._orders(number, asked if seal is None else seal.devices, time)
         for device, order in orders.items():
             self._crew.send(device, order)
         replies = self._replies(number, asked, orders.keys(), until)
         good = [reply for reply in replies if reply.update is not None]
         self._want_quorum(number, len(asked), len(good))
         if seal is not None:
-            mean = self._opened(good, orders, seal, until)
+            mean = self._opened(good, orders, seal, start + whole)
             self._strategy.take_sum(number, mean, len(good), self._crew)
         elif good:
             self._strategy.take(number, good, self._crew)
         self._crew.settle([reply.device for reply in good])
         return Outcome(replies, len(asked))
 
-    def _orders(self, number: int, devices: Collection[int]) -> dict[int, Order]:
-        """What each device is asked."""
+    def _orders(
+        self, number: int, devices: Collection[int], seconds: float
+    ) -> dict[int, Order]:
+        """What each device is asked that has some seconds."""
         privacy, strategy = self._config.privacy, self._strategy
         members = {device: self._crew.member(device) for device in devices}
         weights = {i: 1 if privacy else m.examples for i, m in members.items()}
@@ -71,7 +79,7 @@ class Together:
             device: Order(
                 number,
                 strategy.values,
-                max(passes(member, self._config.deadline_s), 1),
+                max(passes(member, seconds), 1),
                 strategy.mu,
                 strategy.control,
                 privacy.clip if privacy else None,
