@@ -22,8 +22,9 @@ BUILD = (
 class KernelLibrary(BuildHookInterface):  # type: ignore[type-arg]  # hatchling's own
     """Compiles the kernels for the processor at hand, or for ``EDGEWISE_TARGET``.
 
-    Options of the hook: ``all-levels``: compile for every processor level of this
-    architecture, as a release does.
+    For another machine every level of its architecture is compiled: it picks one.
+    Options of the hook: ``all-levels``: do so for this architecture, too, as a release
+    does.
     """
 
     PLUGIN_NAME = "custom"
@@ -41,9 +42,9 @@ class KernelLibrary(BuildHookInterface):  # type: ignore[type-arg]  # hatchling'
 
         target = os.environ.get("EDGEWISE_TARGET", levels.host_target())
         wanted = list(levels.levels_of(target))
-        if not self.config.get("all-levels"):
-            here = target == levels.host_target()
-            wanted = [levels.host_level()] if here else wanted[:1]
+        here = target == levels.host_target()
+        if here and not self.config.get("all-levels"):
+            wanted = [levels.host_levels()[0]]
         built = {_build(level.name) for level in wanted}
         for other in set(LIBRARIES.glob("*.so")) - built:
             other.unlink()

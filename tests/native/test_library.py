@@ -47,14 +47,14 @@ def test_a_damaged_library_is_refused(tmp_path: Path, content: bytes) -> None:
     path = tmp_path / "kernels.so"
     path.write_bytes(content)
     with pytest.raises(KernelLibraryError, match="not a kernel library"):
-        library.Library(path)
+        library.Library(path, "x86-64-v3")
 
 
 def test_a_foreign_library_is_refused() -> None:
     import _ctypes
 
     with pytest.raises(KernelLibraryError, match="not a kernel library"):
-        library.Library(Path(_ctypes.__file__))
+        library.Library(Path(_ctypes.__file__), "x86-64-v3")
 
 
 def test_undefined_symbols_are_read_from_an_object(tmp_path: Path) -> None:
@@ -104,6 +104,18 @@ def test_where_nothing_can_be_built_one_line_says_what_to_install(
     assert text.startswith("no kernels for this processor (x86-64-v3)")
     assert "a wheel of edgewise made for x86-64-v3" in text
     assert "pip install 'edgewise[build]'" in text
+
+
+def test_the_best_library_that_was_brought_is_loaded(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(library, "packaged", lambda level: tmp_path / level)
+    monkeypatch.setattr(library, "CHECKOUT", False)
+    data = library.load().path.read_bytes()
+    for name, content in (("best", data[:9000]), ("good", data), ("plain", data)):
+        (tmp_path / name).write_bytes(content)
+    loaded = library._load(("best", "good", "plain"), print)
+    assert (loaded.level, loaded.path) == ("good", tmp_path / "good")
 
 
 def test_a_device_without_kernels_gets_one_line(tmp_path: Path) -> None:
@@ -190,7 +202,7 @@ def test_the_baseline_level_builds_and_loads(tmp_path: Path) -> None:
     path = tmp_path / "kernels.so"
     command = [*BUILD, "--level", "x86-64-v2", "--only", "pack", "-o", path]
     subprocess.run(command, check=True, capture_output=True)
-    loaded = library.Library(path)
+    loaded = library.Library(path, "x86-64-v2")
     assert loaded.address("pack_taps_f32")
     assert loaded.run(0, 0, 0, 0, 1) == 0
 

@@ -9,7 +9,7 @@
 
 typedef int32_t Kernel(const int64_t *, int64_t, int64_t, int64_t);
 typedef struct { Kernel *kernel; int64_t *words, tasks; } Launch;
-typedef struct { float *got, *want; int64_t count; } Check;
+typedef struct { void *got, *want; int64_t count, reals; } Check;
 
 #include "cases.h"
 
@@ -28,12 +28,18 @@ static void *work(void *worker) {
 }
 
 static int run(int threads) {
-  for (size_t i = 0; i < CHECKS; i++) memset(checks[i].got, 0xff, 4 * checks[i].count);
+  for (size_t i = 0; i < CHECKS; i++)
+    memset(checks[i].got, 0x5a, (checks[i].reals ? 4 : 1) * checks[i].count);
   if (ew_run((int64_t)pool, (int64_t)steps, 0, STEPS, threads)) return 1;
   for (size_t i = 0; i < CHECKS; i++)
     for (int64_t j = 0; j < checks[i].count; j++) {
-      float got = checks[i].got[j], want = checks[i].want[j];
-      if (!(fabsf(got - want) <= 1e-4f * (1 + fabsf(want)))) {
+      float got, want, room = 0;
+      if (checks[i].reals) {
+        got = ((float *)checks[i].got)[j], want = ((float *)checks[i].want)[j];
+        room = 1e-4f * (1 + fabsf(want));
+      } else
+        got = ((uint8_t *)checks[i].got)[j], want = ((uint8_t *)checks[i].want)[j];
+      if (!(fabsf(got - want) <= room) && !(isnan(got) && isnan(want))) {
         printf("check %d at %ld: %g instead of %g\n", (int)i, (long)j, got, want);
         return 1;
       }

@@ -6,7 +6,7 @@ import re
 import shutil
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -25,17 +25,35 @@ from edgewise.kernels.catalog.base import (
     Word,
     find,
 )
-from edgewise.ops import Conv, Linear, MatMul, PackPanels, Tanh
+from edgewise.ops import (
+    ByteConv,
+    ByteDepthwiseConv,
+    ByteLinear,
+    Conv,
+    Linear,
+    MatMul,
+    NarrowConv,
+    NarrowLinear,
+    PackPanels,
+    Tanh,
+)
 from edgewise.runtime.pool import SYSTEM_CALLS
 from edgewise.types import DType, TensorType
 
 pytest.importorskip("numba", reason="kernels are compiled from Numba code")
 
 catalog.base.load_all()
+Case = tuple[Op, tuple[Array | None, ...]]
 TARGET = "aarch64-linux"
 COMPILER, EMULATOR = "aarch64-linux-gnu-gcc", "qemu-aarch64"
 SYSROOT = Path("/usr/aarch64-linux-gnu")
 MAIN = Path(__file__).with_name("cross_main.c")
+# The levels, and processors of qemu that can run each and none that is better.
+PROCESSORS = {
+    "armv8.0": "cortex-a72",
+    "armv8.2-dotprod": "cortex-a76",
+    "armv8.6-i8mm": "max",
+}
 WORKERS = 2
 
 cross_tools = pytest.mark.skipif(
@@ -100,14 +118,31 @@ def test_every_kernel_is_in_the_library_and_nothing_foreign(kernels: Path) -> No
 def test_products_a_convolution_and_an_activation_run_there(
     some: Path, tmp_path: Path
 ) -> None:
-    (tmp_path / "cases.h").write_text(Header().text())
-    program = tmp_path / "main"
-    build = [COMPILER, "-O1", f"-I{tmp_path}", MAIN, some, "-o", program]
+    helped = run(some, tmp_path, cases(), "max")
+    assert helped > 0
+
+
+@pytest.mark.slow
+@cross_tools
+@emulated
+@pytest.mark.parametrize("level", PROCESSORS)
+def test_bytes_and_halves_run_on_every_level(level: str, tmp_path: Path) -> None:
+    modules = ("byte_products", "byte_convs", "byte_stem", "byte_pack")
+    more = ("byte_depthwise", "narrow", "widen", "winograd_narrow", "winograd")
+    library = built(tmp_path, "--level", level, "--only", *modules, *more)
+    run(library, tmp_path, narrow_cases(), PROCESSORS[level])
+
+
+def run(library: Path, folder: Path, cases: Iterable[Case], processor: str) -> int:
+    """Tasks that a helper did while all cases came out right."""
+    (folder / "cases.h").write_text(Header(cases).text())
+    program = folder / "main"
+    build = [COMPILER, "-O1", f"-I{folder}", MAIN, library, "-o", program]
     subprocess.run(
-        [*build, "-lpthread", "-lm", f"-Wl,-rpath,{some.parent}"], check=True
+        [*build, "-lpthread", "-lm", f"-Wl,-rpath,{library.parent}"], check=True
     )
     done = subprocess.run(
-        [EMULATOR, "-L", SYSROOT, program],
+        [EMULATOR, "-cpu", processor, "-L", SYSROOT, program],
         check=False,
         capture_output=True,
         text=True,
@@ -116,10 +151,10 @@ def test_products_a_convolution_and_an_activation_run_there(
     assert done.returncode == 0, done.stdout + done.stderr
     helped = re.fullmatch(r"tasks of the helper: (\d+)\n", done.stdout)
     assert helped
-    assert int(helped[1]) > 0
+    return int(helped[1])
 
 
-def cases() -> Iterator[tuple[Op, tuple[Array | None, ...]]]:
+def cases() -> Iterator[Case]:
     """Ops whose kernels run there: whole tiles, tails, borders, an activation."""
 
     def noise(*shape: int) -> Array:
@@ -136,26 +171,37 @@ def cases() -> Iterator[tuple[Op, tuple[Array | None, ...]]]:
     yield Tanh(), (noise(9000),)
 
 
+def narrow_cases() -> Iterator[Case]:
+    """What conformance tests of products over bytes and few bits run here."""
+    for op in (ByteLinear, ByteConv, ByteDepthwiseConv, NarrowLinear, NarrowConv):
+        for sample in op.samples():
+            if all(x is None or x.size for x in sample.inputs):
+                yield sample.op, sample.inputs
+
+
 class Header:
     """The C text of all cases: arrays, argument words, launches, results wanted."""
 
-    def __init__(self) -> None:
+    def __init__(self, cases: Iterable[Case]) -> None:
         self.globals: list[str] = []
         self.fills: list[str] = []
         self.launches: list[str] = []
         self.checks: list[str] = []
         self.symbols: set[str] = set()
-        for number, (op, inputs) in enumerate(cases()):
+        for number, (op, inputs) in enumerate(cases):
             self.add(number, op, inputs)
 
     def add(self, number: int, op: Op, inputs: tuple[Array | None, ...]) -> None:
         """One op: its memory, its launches, its result."""
         types = tuple(
-            None if x is None else TensorType(DType.F32, x.shape) for x in inputs
+            None if x is None else TensorType(DType.of(x.dtype), x.shape)
+            for x in inputs
         )
         call = Call(op, types, op.infer_all(types))
         binding = find(call)
-        assert binding is not None, op
+        if binding is None:  # the reference's
+            assert op.name.startswith(("byte_", "narrow_")), op
+            return
         for slot, x in enumerate(inputs):
             if x is not None:
                 self.array(f"in_{number}_{slot}", x)
@@ -167,14 +213,13 @@ class Header:
         self.space(f"scratch_{number}", max(binding.scratch, 1) * WORKERS)
         for launch in binding.launches:
             self.launch(number, inputs, launch)
-        self.checks.append(
-            f"{{(float *)out_{number}_0, (float *)want_{number}, {want.size}}}"
-        )
+        reals = int(want.dtype == np.float32)
+        self.checks.append(f"{{out_{number}_0, want_{number}, {want.size}, {reals}}}")
 
     def array(self, name: str, values: Array) -> None:
         """A global of these bits."""
-        bits = ",".join(map(str, values.ravel().view(np.uint32).tolist()))
-        self.globals.append(f"static _Alignas(64) uint32_t {name}[] = {{{bits}}};")
+        bits = ",".join(map(str, values.ravel().view(np.uint8).tolist()))
+        self.globals.append(f"static _Alignas(64) uint8_t {name}[] = {{{bits}}};")
 
     def space(self, name: str, size: int) -> None:
         """A global of ``size`` bytes."""

@@ -32,6 +32,7 @@ class Library:
 
     Attributes:
         path: The file.
+        level: The level of processor it was made for.
         abi: Hash of the sources it was built from.
         run: Does steps ``[first, last)``, given pool, steps, first, last and threads:
             0, or ``step * 256 + status``.
@@ -40,9 +41,9 @@ class Library:
     """
 
     # Functions as they were loaded: a method around one would cost 0.2 us a run.
-    __slots__ = ("_library", "abi", "path", "run", "stop", "work")
+    __slots__ = ("_library", "abi", "level", "path", "run", "stop", "work")
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, level: str) -> None:
         try:
             self._library = ctypes.CDLL(str(path))
             words = {"ew_abi": 0, "ew_run": 5, "ew_work": 2, "ew_stop": 1}
@@ -52,7 +53,7 @@ class Library:
                 f"{path}: not a kernel library: {error}"
             ) from error
         abi, self.run, self.work, self.stop = functions
-        self.path, self.abi = path, int(abi())
+        self.path, self.level, self.abi = path, level, int(abi())
 
     def _function(self, name: str, words: int) -> Callable[..., int]:
         function = getattr(self._library, name)
@@ -80,21 +81,25 @@ def load(progress: Progress | None = None) -> Library:
         KernelLibraryError: No kernels fit the processor, or the library is missing and
             cannot be built.
     """
-    return _load(levels.host_level().name, progress or _log)
+    names = tuple(level.name for level in levels.host_levels())
+    return _load(names, progress or _log)
 
 
 @functools.cache
-def _load(level: str, progress: Progress) -> Library:
-    shipped = packaged(level)
+def _load(names: tuple[str, ...], progress: Progress) -> Library:
+    """Of levels that the processor can run, the best first."""
+    level = names[0]
+    brought = next((name for name in names if is_whole(packaged(name))), level)
+    shipped = packaged(brought)
     if is_whole(shipped):
         stale = CHECKOUT and sources.changed() > shipped.stat().st_mtime
         if not stale:
-            return Library(shipped)
+            return Library(shipped, brought)
     wanted = sources.library_hash()
     kept = cached(level, wanted)
-    for path in (shipped, kept):
+    for name, path in ((brought, shipped), (level, kept)):
         if is_whole(path):
-            library = Library(path)
+            library = Library(path, name)
             if library.abi == wanted:
                 return library
             _logger().debug("%s is of other sources", path)
@@ -102,7 +107,7 @@ def _load(level: str, progress: Progress) -> Library:
     if kept.exists():
         _logger().warning("%s is damaged; building it again", kept)
         kept.unlink()
-    return Library(build(level, kept, progress))
+    return Library(build(level, kept, progress), level)
 
 
 def _want_compiler(level: str, shipped: Path) -> None:

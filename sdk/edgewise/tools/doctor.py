@@ -105,8 +105,8 @@ def version() -> str:
 def _kernels() -> Kernels:
     """The library that a session would use, loaded to see that it can be."""
     try:
-        level = levels.host_level()
-        return Kernels(level.name, str(library.load().path))
+        loaded = library.load()
+        return Kernels(loaded.level, str(loaded.path))
     except EdgewiseError as error:
         return Kernels(problem=str(error))
 

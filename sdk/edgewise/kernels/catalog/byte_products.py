@@ -106,12 +106,17 @@ def _epilogue(call: Call, columns: int, centre: Word) -> tuple[Word, ...] | None
     return (*words[:10], inverse, zero, made, *residual, centre)
 
 
-def _quads_centre(call: Call, weights: _Weights) -> Word:
-    """What each column has to be moved by."""
+def _quads_centre(call: Call, weights: _Weights, columns: int) -> Word:
+    """What each column has to be moved by; ``columns`` are those of a group.
+
+    Some processors need it for unsigned bytes whatever their zero point is.
+    """
     zero, (count, quads, *_) = integer(call, "x_zero"), given(call, 1).dims
-    if not zero or not count * quads:
+    unsigned = given(call, 0).dtype is DType.U8
+    if not (zero or unsigned) or not count * quads:
         return 0
-    return weights.add(64 * count, "centre_quads", (quads, zero), count)
+    words = (quads, zero, unsigned, columns, -(-columns // LANES))
+    return weights.add(64 * count, "centre_quads", words, count)
 
 
 PRODUCTS = ("product_u8", "product_i8", "product_u8_narrow", "product_u8_paired")
@@ -122,7 +127,7 @@ CONVS = ("conv_u8", "conv_i8", "conv_u8_narrow", "conv_u8_paired")
 def byte_linear(call: Call) -> Binding | None:
     """All axes of x but the last are rows."""
     x, columns, weights = given(call, 0).dims, call.outputs[0].dims[-1], _Weights(call)
-    epilogue = _epilogue(call, columns, _quads_centre(call, weights))
+    epilogue = _epilogue(call, columns, _quads_centre(call, weights, columns))
     if epilogue is None:
         return None
     return _product(
@@ -161,7 +166,7 @@ def byte_stem(call: Call) -> Binding | None:
     if _type(call, 0) != "u8_paired" or not pixels * outputs * k:
         return None
     weights = _Weights(call)
-    epilogue = _epilogue(call, outputs, _quads_centre(call, weights))
+    epilogue = _epilogue(call, outputs, _quads_centre(call, weights, outputs))
     if epilogue is None:
         return None
     tile = _rows("u8_paired")
@@ -186,9 +191,7 @@ def byte_conv(call: Call) -> Binding | None:
     groups, outputs = integer(call, "groups"), call.outputs[0].dims[-1]
     weights = _Weights(call)
     each = outputs // groups
-    if groups > 1 and each % LANES and integer(call, "x_zero"):
-        return None  # what columns are moved by lies in panels, not in columns
-    epilogue = _epilogue(call, each, _quads_centre(call, weights))
+    epilogue = _epilogue(call, each, _quads_centre(call, weights, each))
     if epilogue is None:
         return None
     x, pixels = given(call, 0).dims, math.prod(call.outputs[0].dims[:-1])

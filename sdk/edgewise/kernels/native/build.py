@@ -26,8 +26,7 @@ from edgewise.errors import EdgewiseError, KernelLibraryError
 from edgewise.kernels.levels import (
     TARGETS,
     Level,
-    best_level,
-    host_features,
+    host_levels,
     host_target,
     level_named,
     levels_of,
@@ -198,7 +197,7 @@ def main() -> None:
         if given.level:
             level = level_named(given.level)
         elif given.target == host_target():
-            level = best_level(given.target, host_features())
+            level = host_levels()[0]
         else:
             level = levels_of(given.target)[0]
         build(level, given.output, given.only)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from edgewise.kernels.native.abi import OK, f32, i8, i32
+from edgewise.kernels.native.neon import moved
 
 LANES, QUAD = 16, 4
 
@@ -12,16 +13,22 @@ LANES, QUAD = 16, 4
 def centre_quads(args, begin, end, worker):
     """``-zero`` times the sum of each column; a task is a panel.
 
-    Words: quads, out (i32), quads of a column, zero point.
+    What the target takes off unsigned bytes comes back here.  Words: quads, out (i32,
+    by columns), quads of a column, zero point, whether bytes are unsigned, columns of
+    a group, its panels.
     """
-    count, zero = args[2], args[3]
-    for panel in range(begin, end):
-        w, y = i8(args[0] + 64 * count * panel), i32(args[1] + 64 * panel)
-        for lane in range(LANES):
+    count, columns, panels = args[2], args[5], args[6]
+    zero = args[3] - (moved() if args[4] else 0)
+    for number in range(begin, end):
+        group, panel = number // panels, number % panels
+        w = i8(args[0] + 64 * count * number)
+        y = i32(args[1] + 4 * (group * columns + LANES * panel))
+        for lane in range(min(LANES, columns - LANES * panel)):
             total = 0
-            for k in range(count):
-                for j in range(QUAD):
-                    total += w[64 * k + QUAD * lane + j]
+            if zero != 0:
+                for k in range(count):
+                    for j in range(QUAD):
+                        total += w[64 * k + QUAD * lane + j]
             y[lane] = np.int32(-zero * total)
     return OK
 

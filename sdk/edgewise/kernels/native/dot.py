@@ -14,6 +14,7 @@ from functools import partial
 
 from llvmlite import ir
 
+from edgewise.kernels.native.neon import group_of
 from edgewise.kernels.native.tile import Sums
 from edgewise.kernels.native.vector import I8, I32, LANES, call_llvm, i32x16
 
@@ -36,11 +37,7 @@ def join_bytes(context, builder, x, w, sums, *, signed: bool, narrow: bool):
         narrow: Whether sums of all the products of two bytes side by side, of every
             ``x`` and ``w``, are known to fit 16 bits.
     """
-    size = getattr(context.codegen(), "register", 0)
-    if not size:
-        for left, right in zip(x, w, strict=True):
-            sums = builder.add(sums, _any(builder, left, right, signed=signed))
-        return sums
+    size = context.codegen().register
     dot = _narrow if narrow and not signed else partial(_wide, signed=signed)
     parts = [
         dot(builder, *([_part(builder, v, size, i) for v in vs] for vs in (x, w)), size)
@@ -79,21 +76,6 @@ def _wide(builder, x, w, size: int, *, signed: bool):
     return builder.add(even, odd)
 
 
-def _any(builder, x, w, *, signed: bool):
-    """On any target: products fit 16 bits, and are added in pairs in 32."""
-    bytes_, wide = ir.VectorType(I8, 4 * LANES), ir.VectorType(I16, 4 * LANES)
-    x = (builder.sext if signed else builder.zext)(builder.bitcast(x, bytes_), wide)
-    products = builder.mul(x, builder.sext(builder.bitcast(w, bytes_), wide))
-    value = builder.sext(products, ir.VectorType(I32, 4 * LANES))
-    for count in (2 * LANES, LANES):
-        even, odd = (
-            builder.shuffle_vector(value, value, _lanes(range(start, 2 * count, 2)))
-            for start in (0, 1)
-        )
-        value = builder.add(even, odd)
-    return value
-
-
 def _part(builder, value, size: int, number: int):
     """A register of the lanes of a vector."""
     count = size // 4
@@ -120,7 +102,8 @@ def _sums(
     *, signed: bool, narrow: bool = False, rows: int = 6, at_once: int = 1
 ) -> Sums:
     join = partial(join_bytes, signed=signed, narrow=narrow)
-    return Sums(i32x16, I32, i32x16, 1, join, rows, at_once)
+    group = partial(group_of, signed=signed, narrow=narrow, paired=at_once > 1)
+    return Sums(i32x16, I32, i32x16, 1, join, rows, at_once, group)
 
 
 UNSIGNED, SIGNED = _sums(signed=False), _sums(signed=True)

@@ -23,6 +23,9 @@ def retarget(level: Level) -> None:
     """Make Numba generate code for ``level``; before anything is compiled."""
     llvm.initialize_all_targets()
     llvm.initialize_all_asmprinters()
+    if level.dot:
+        # It moves loads so far ahead on ARM that sums are kicked out of registers.
+        llvm.set_option("edgewise", "-enable-misched=0")
     machine = llvm.Target.from_triple(level.triple).create_target_machine(
         cpu=level.cpu,
         features=level.features,
@@ -44,7 +47,7 @@ def retarget(level: Level) -> None:
         """Numba's, for another machine, and without an engine to run the code."""
 
         _library_class = Library
-        fused, register = level.fused, level.register
+        fused, register, dot = level.fused, level.register, level.dot
 
         def _init(self, module):  # noqa: ARG002 - the signature is Numba's
             self._tm, self._tm_features, self._engine = machine, level.features, None

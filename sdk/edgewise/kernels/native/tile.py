@@ -26,6 +26,27 @@ UNROLL = 4
 CACHE_LINE = 16  # products in a cache line of a row
 
 
+class Group(NamedTuple):
+    """How a target adds products to the sums of all rows and panels of a tile at once.
+
+    Meanwhile it holds the sums as it likes.
+
+    Attributes:
+        enter: ``enter(builder, sums, rows)``: the values that hold these sums.
+        add: ``add(builder, place, a, b, values)`` adds the products at ``place``, an
+            index and how far behind it each is.
+        leave: ``leave(builder, values, rows)``: the sums.
+    """
+
+    enter: Callable[..., list[ir.Value]]
+    add: Callable[..., list[ir.Value]]
+    leave: Callable[..., list[ir.Value]]
+
+
+def _no_group(context, count: int) -> Group | None:
+    return None
+
+
 class Sums(NamedTuple):
     """What is summed, sixteen lanes at a time: four bytes of a row, 64 of a panel.
 
@@ -38,6 +59,8 @@ class Sums(NamedTuple):
             two lists.
         rows: Of the largest tile whose sums stay in registers.
         at_once: How many products of a sum are joined at once, where there are so many.
+        group: ``group(context, count)`` does so for all sums together, ``count``
+            products at once; ``None`` where ``join`` is the way.
     """
 
     vector: Vector
@@ -47,6 +70,7 @@ class Sums(NamedTuple):
     join: Callable[..., ir.Value]
     rows: int = 6
     at_once: int = 1
+    group: Callable[..., Group | None] = _no_group
 
 
 def _add_real(context, builder, left, right, total):
@@ -187,6 +211,12 @@ def _word(value: int) -> ir.Constant:
 
 def _loop(context, builder, kind, span, a, b, sums, unroll, ask=None):
     """Products ``span[0]`` to ``span[1]``, ``unroll`` at a time."""
+    at_once = min(UNROLL, unroll)
+    group = kind.group(context, at_once)
+    if group is None:
+        at_once = min(kind.at_once, unroll)
+        group = Group(_as_they_are, partial(_step, context, kind), _as_they_are)
+    values = group.enter(builder, sums, len(a))
     before = builder.block
     head, body, done = (
         builder.function.append_basic_block(f"tile.{name}")
@@ -196,28 +226,31 @@ def _loop(context, builder, kind, span, a, b, sums, unroll, ask=None):
     builder.position_at_end(head)
     index = builder.phi(I64)
     index.add_incoming(span[0], before)
-    phis = [builder.phi(kind.vector.llvm) for _ in sums]
-    for phi, start in zip(phis, sums, strict=True):
+    phis = [builder.phi(value.type) for value in values]
+    for phi, start in zip(phis, values, strict=True):
         phi.add_incoming(start, before)
     builder.cbranch(builder.icmp_signed("<", index, span[1]), body, done)
     builder.position_at_end(body)
     current = list(phis)
-    at_once = min(kind.at_once, unroll)
     for step in range(unroll):
         if ask:
             ask(builder, index, step)
         if step % at_once == 0:
             steps = range(step, step + at_once)
-            current = _step(context, builder, kind, (index, steps), a, b, current)
+            current = group.add(builder, (index, steps), a, b, current)
     index.add_incoming(builder.add(index, _word(unroll)), body)
     for phi, value in zip(phis, current, strict=True):
         phi.add_incoming(value, body)
     builder.branch(head)
     builder.position_at_end(done)
-    return phis
+    return group.leave(builder, phis, len(a))
 
 
-def _step(context, builder, kind, place, a, b, sums):
+def _as_they_are(builder, sums, rows: int):
+    return sums
+
+
+def _step(context, kind, builder, place, a, b, sums):
     """Products for every sum; ``place``: an index, and how far behind it each is."""
     index, steps = place
     a_offset = builder.mul(index, _word(4))
