@@ -92,11 +92,12 @@ class Resident:
             FederatedError: They are none.
         """
         x, y = self._data(node)
-        if not len(y) or len(x) != len(y):
-            raise FederatedError(
-                f"node {node}: got {len(x)} inputs and {len(y)} targets; want as many,"
-                " and one at least"
-            )
+        for inputs in x.values() if isinstance(x, Mapping) else (x,):
+            if not len(y) or len(inputs) != len(y):
+                raise FederatedError(
+                    f"node {node}: got {len(inputs)} inputs and {len(y)} targets; want"
+                    " as many, and one at least"
+                )
         return x, y
 
     def member(self, node: int) -> Member:

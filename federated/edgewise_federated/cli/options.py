@@ -116,7 +116,12 @@ def optimizer_of(name: str, rate: float | None) -> Optimizer:
     """The optimizer of the devices."""
     from edgewise_trainer.cli.options import optimizer_of as made
 
-    return made(name, SGD_RATE if name == "sgd" and rate is None else rate)
+    return made(name, rate_of(name, rate))
+
+
+def rate_of(name: str, rate: float | None) -> float | None:
+    """What was given, or what suits devices; None: the optimizer's own."""
+    return SGD_RATE if name == "sgd" and rate is None else rate
 
 
 def what_to_learn(

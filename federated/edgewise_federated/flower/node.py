@@ -115,7 +115,8 @@ class Node:
             reply = self._answer(message)
             seconds = time.monotonic() - start
             self._link.send(reply, seconds)
-            logger.info("%s: %.2f s", message.metadata.message_type, seconds)
+            if reply.has_content():
+                logger.info("%s: %.2f s", message.metadata.message_type, seconds)
         except OverError:
             logger.info("a message was dropped: its run is over")
         except UnknownNodeError:  # a server without a database began anew
@@ -141,8 +142,9 @@ class Node:
         except Interrupted:
             return Message(Error(NODE_LEFT, "the node was stopped"), reply_to=message)
         except Exception as error:
-            logger.exception("%s failed", metadata.message_type)
             text = f"{type(error).__name__}: {error}"
+            logger.warning("%s failed: %s", metadata.message_type, text)
+            logger.debug("as follows", exc_info=True)
             return Message(Error(APP_RAISED, text), reply_to=message)
         finally:
             self._working = False

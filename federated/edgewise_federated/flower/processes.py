@@ -10,16 +10,19 @@ import sys
 import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from threading import current_thread, main_thread
 from types import TracebackType
-from typing import NamedTuple, Self
+from typing import Any, NamedTuple, Self
 
 from edgewise.errors import FederatedError
 
 PATIENCE = 5.0  # seconds between asking to end and making it so
 ORPHANS = 3.0  # the same, for what those have started
+LOOK = 0.005  # the same, between two looks who has: no ended one stays as a name
 LINES = 8  # of a log, in an error
 SUBREAPER, DEATH_SIGNAL = 36, 1  # of Linux's prctl
 LINUX = sys.platform == "linux"
+LIBRARY = ctypes.CDLL(None)  # opened here: between fork and exec nothing may be
 
 
 class Started(NamedTuple):
@@ -44,10 +47,10 @@ class Started(NamedTuple):
         rows = dict(row.split(":", 1) for row in text.splitlines() if ":" in row)
         return 1024 * int(rows.get("VmHWM", "0 kB").split()[0])
 
-    def last_lines(self) -> str:
+    def last_lines(self, most: int = LINES) -> str:
         """The end of its output, in one line."""
         text = self.log.read_text(encoding="utf-8", errors="replace")
-        return " | ".join(line.strip() for line in text.splitlines()[-LINES:])
+        return " | ".join(line.strip() for line in text.splitlines()[-most:])
 
 
 class Family:
@@ -59,11 +62,13 @@ class Family:
     def __init__(self) -> None:
         self._started: list[Started] = []
         self._others: frozenset[int] = frozenset()
+        self._handlers: dict[int, Any] = {}
 
     def __enter__(self) -> Self:
-        """Take in what loses its parent from here on."""
+        """Take in what loses its parent from here on; SIGTERM leaves the block."""
         self._others = _children()
         _prctl(SUBREAPER, 1)
+        self._handle(signal.SIGTERM, signal.default_int_handler)
         return self
 
     def __exit__(
@@ -72,10 +77,20 @@ class Family:
         error: BaseException | None,
         traceback: TracebackType | None,
     ) -> None:
-        """End them all."""
+        """End them all, and be interrupted by nothing on the way."""
+        for number in (signal.SIGTERM, signal.SIGINT):
+            self._handle(number, signal.SIG_IGN)
         self.stop(self._started)
         self._end_orphans()
         _prctl(SUBREAPER, 0)
+        for handled, before in self._handlers.items():
+            signal.signal(handled, before)
+
+    def _handle(self, number: int, how: Any) -> None:
+        """Set what a signal does; what it did before comes back at the end."""
+        if current_thread() is main_thread():
+            before = signal.signal(number, how)
+            self._handlers.setdefault(number, before)
 
     def start(
         self, name: str, line: Sequence[str], environment: Mapping[str, str], log: Path
@@ -107,7 +122,7 @@ class Family:
                     stderr=subprocess.STDOUT,
                     env=dict(environment),
                     start_new_session=True,
-                    preexec_fn=bind if LINUX else None,  # noqa: PLW1509 - no threads yet
+                    preexec_fn=bind if LINUX else None,  # noqa: PLW1509 - takes no lock
                 )
         except OSError as error:
             raise FederatedError(f"{name} cannot be started: {error}") from error
@@ -134,13 +149,12 @@ class Family:
             if started.process.poll() is None:
                 started.process.terminate()
         deadline = time.monotonic() + PATIENCE
-        for started in chosen:
-            try:
-                started.process.wait(max(0.0, deadline - time.monotonic()))
-            except subprocess.TimeoutExpired:
-                started.process.kill()
-            started.process.wait()
-            self._started.remove(started)
+        while left := [one for one in chosen if one.process.poll() is None]:
+            if time.monotonic() > deadline:
+                for started in left:
+                    started.process.kill()
+            time.sleep(LOOK)
+        self._started = [one for one in self._started if one not in chosen]
 
     def _end_orphans(self) -> None:
         """End what the processes left behind, some of it in sessions of its own."""
@@ -169,4 +183,4 @@ def _children() -> frozenset[int]:
 
 def _prctl(option: int, value: int) -> None:
     if LINUX:
-        ctypes.CDLL(None).prctl(option, value, 0, 0, 0)
+        LIBRARY.prctl(option, value, 0, 0, 0)
