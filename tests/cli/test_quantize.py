@@ -82,3 +82,32 @@ def test_the_model_is_never_written_over(command, model: Path, examples: Path) -
     done = command("quantize", model, examples, "-o", model)
     assert done.returncode == 2
     assert "would overwrite" in done.stderr
+
+
+@pytest.mark.parametrize("name", ["quantize", "compress"])
+@pytest.mark.parametrize(
+    ("labels", "words"),
+    [
+        (np.arange(10, 370), "labels: got class 10; the output has 10 classes"),
+        (np.zeros(360), "labels: got float64; want the numbers of classes"),
+    ],
+)
+def test_labels_that_are_no_classes_are_refused_before_anything_is_written(
+    command, model: Path, tmp_path: Path, name: str, labels: np.ndarray, words: str
+) -> None:
+    path, target = tmp_path / "strange.npz", tmp_path / "small.ew"
+    np.savez(path, image=held_out()[0], y=labels)
+    done = command(name, model, path, "-o", target, "--labels", "y")
+    assert done.returncode == 2, done.stdout
+    assert words in done.stderr
+    assert not target.exists()
+
+
+@pytest.mark.parametrize("name", ["quantize", "compress"])
+def test_a_place_that_is_not_there_is_refused_at_once(
+    command, model: Path, examples: Path, tmp_path: Path, name: str
+) -> None:
+    done = command(name, model, examples, "-o", tmp_path / "none" / "small.ew")
+    assert done.returncode == 2
+    (line,) = done.stderr.strip().splitlines()
+    assert "no folder" in line

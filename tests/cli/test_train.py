@@ -26,6 +26,8 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> Path:
     np.savez(folder / "far.npz", image=turned[:9], target=np.arange(9) + 5)
     np.savez(folder / "nan.npz", image=turned[:9] + np.nan, target=labels[:9])
     np.savez(folder / "real.npz", image=turned[:9], target=np.zeros(9, np.float32))
+    np.savez(folder / "single.npz", image=turned[:9], target=np.array(3))
+    np.savez(folder / "few.npz", image=turned[:5], target=labels[:9])
     return folder
 
 
@@ -95,6 +97,8 @@ def test_the_step_may_go_into_the_file(
     [
         (("named.npz",), ("'target'", "--target")),
         (("none.npz",), ("none.npz",)),
+        (("single.npz",), ("single.npz: targets: got a single one",)),
+        (("few.npz",), ("few.npz: ", "got 5 examples; want 9 targets")),
         (("red.npz",), ("does not work with inputs",)),
         (("real.npz",), ("target", "'mse'")),
         (("far.npz",), ("got class 1", "0 to 9")),

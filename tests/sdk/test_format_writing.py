@@ -106,6 +106,38 @@ def test_a_process_killed_while_writing_leaves_the_old_file(tmp_path: Path) -> N
     )
     assert done.returncode == -9, done.stderr
     assert path.read_bytes() == before
+    assert len(names(tmp_path)) == 2  # what it had written so far
+    write(small(2.0), tmp_path / "other.ew")
+    assert len(names(tmp_path)) == 3  # for the next who writes to that name
+    write(small(2.0), path)
+    assert sorted(names(tmp_path)) == ["m.ew", "other.ew"]
+
+
+def test_what_another_process_is_writing_stays(tmp_path: Path) -> None:
+    path = tmp_path / "m.ew"
+    script = """
+        def slow(chunks):
+            for index, chunk in enumerate(chunks):
+                yield chunk
+                if index == 0:
+                    print("begun", flush=True)
+                    sys.stdin.read()
+
+        whole = writing._chunks
+        writing._chunks = lambda module: slow(whole(module))
+        writing.write(big, sys.argv[1])
+    """
+    line = [sys.executable, "-c", BIG + textwrap.dedent(script), str(path)]
+    pipe = subprocess.PIPE
+    with subprocess.Popen(line, stdin=pipe, stdout=pipe, text=True) as other:
+        assert other.stdout is not None
+        assert other.stdout.readline() == "begun\n"
+        write(small(), path)
+        assert len(names(tmp_path)) == 2
+        other.communicate("")
+    assert other.returncode == 0
+    assert names(tmp_path) == ["m.ew"]
+    assert read(path).variables["w"].type.shape == (1 << 20,)
 
 
 def test_a_full_disk_leaves_the_old_file_and_nothing_else(tmp_path: Path) -> None:

@@ -60,6 +60,7 @@ TASKS: list[dict[str, Any]] = [
     {"states": []},
     {"unreached": [1]},
     {"trained": [[]]},
+    {"trained": ["zz"]},
     {"adapters": [["w1", "w1", "w1"]]},
     {"adapters": [["w1", "zz", "w1"]]},
 ]

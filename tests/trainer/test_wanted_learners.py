@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 import sqlite3
 import threading
@@ -13,6 +14,8 @@ import pytest
 from tests.trainer.small import X, Y, small
 
 import edgewise as ew
+from edgewise.ir.module import Module
+from edgewise_trainer import checkpoint
 from edgewise_trainer.incremental import IncrementalLearner
 from edgewise_trainer.incremental.memory import ReplayMemory
 
@@ -71,6 +74,34 @@ def test_replayed_images_of_another_size_are_refused(model: ew.Model) -> None:
     learner.learn((X, Y))
     with pytest.raises(ew.ShapeError, match="it holds"):
         learner.learn((np.zeros((6, 1, 9, 9), np.float32), Y))
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("cut", "last:9"),
+        ("cut", "nowhere"),
+        ("cut", []),
+        ("trainable", ["zz"]),
+        ("trainable", "last:9"),
+        ("seen", [9]),
+        ("seen", [-1]),
+    ],
+)
+def test_a_learner_of_odd_facts_is_one_error(
+    model: ew.Model, tmp_path: Path, name: str, value: Any
+) -> None:
+    path = tmp_path / "l.ew"
+    learner = IncrementalLearner(model, threads=1)
+    learner.learn((X, Y))
+    learner.save(path)
+    module = ew.load(path).module
+    facts = json.loads(module.metadata[checkpoint.KEY])
+    facts["learner"][name] = value
+    metadata = {**module.metadata, checkpoint.KEY: json.dumps(facts)}
+    ew.Model(Module(module.functions, module.variables, metadata)).save(path)
+    with pytest.raises(ew.CheckpointError):
+        IncrementalLearner.resume(path, threads=1)
 
 
 DAMAGE = [

@@ -131,16 +131,23 @@ def _cut(
     order: np.random.Generator | None,
     first: int,
 ) -> Iterator[Batch]:
-    count = _count(inputs, targets)
+    count = counted(inputs, targets)
     places = np.arange(count) if order is None else order.permutation(count)
     for start in range(first * size, count, size):
         chosen = places[start : start + size]
         yield taken(inputs, chosen), targets[chosen]
 
 
-def _count(inputs: Inputs, targets: Array) -> int:
+def counted(inputs: Inputs, targets: Array) -> int:
+    """How many examples there are.
+
+    Raises:
+        ShapeError: There are none, or not as many inputs as targets.
+    """
+    if not targets.ndim:
+        raise ShapeError("targets: got a single one; want an array, one an example")
     given = dict(inputs) if isinstance(inputs, Mapping) else {"inputs": inputs}
-    count = len(targets) if targets.ndim else 0
+    count = len(targets)
     for name, value in given.items():
         array = as_array(name, value)
         found = len(array) if array.ndim else 0

@@ -237,6 +237,9 @@ def _want_readable(bare: Module, task: Task | None) -> None:
         _want_variables(bare.functions[INFER], bare.variables)
     if task is None:
         return
+    absent = set(task.trained) - bare.variables.keys()
+    if absent:
+        raise ValueError(f"parameter {min(absent)!r} that is trained")
     own = {info.key: info for info in task.step.states}
     _want_variables(task.step.graph, {**bare.variables, **own})
     for adapter in task.adapters:

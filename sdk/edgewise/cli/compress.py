@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from edgewise.cli.options import Json, ModelFile, not_over, opened
+from edgewise.cli.options import Json, ModelFile, not_over, opened, want_place
 from edgewise.cli.output import progress, show_json
 from edgewise.errors import ConfigError
 
@@ -54,13 +55,17 @@ def compress(  # noqa: PLR0913, PLR0917 - an option each
     from edgewise.compress import binarize, pack_sparse
     from edgewise.compress import cluster as clustered
     from edgewise.compress import prune as pruned
+    from edgewise.tools.calibration import accuracy, load_examples
 
     if binary and cluster is not None:
         raise ConfigError("--binary, --cluster: want one of the two")
     target, kept = output or model.with_suffix(".small.ew"), tuple(keep or ())
     for source in (model, data):
         not_over(source, target)
+    want_place(target)
     loaded = small = opened(model, quiet=json)
+    score = None if data is None else accuracy(*load_examples(data, loaded, labels))
+    before = _figures(loaded, score)
     with progress(f"compressing {model}", quiet=json):
         if channels is not None:
             small = pruned(small, channels, structured=True, keep=kept)
@@ -71,24 +76,22 @@ def compress(  # noqa: PLR0913, PLR0917 - an option each
         if binary:
             small = binarize(small, keep=kept or None)
         pack_sparse(small).save(target)
-    figures = [_figures(each, data, labels) for each in (loaded, small)]
-    _show(model, target, figures, json=json)
+    _show(model, target, [before, _figures(small, score)], json=json)
 
 
-def _figures(model: Model, data: Path | None, labels: str) -> dict[str, float]:
+def _figures(model: Model, score: Callable[[Model], float] | None) -> dict[str, float]:
     """Latency of random inputs, and accuracy where there are examples."""
     from edgewise.runtime.config import SessionConfig
     from edgewise.runtime.session import Session
     from edgewise.tools.bench import measure
-    from edgewise.tools.calibration import accuracy, load_examples
     from edgewise.tools.inputs import random_inputs
 
     found = {}
     with Session(model, SessionConfig(threads=1)) as session:
         feed = random_inputs(model)
         found["median_ms"] = measure(lambda: session.run(feed)).median * 1e3
-    if data is not None:
-        found["accuracy"] = accuracy(*load_examples(data, model, labels))(model)
+    if score is not None:
+        found["accuracy"] = score(model)
     return found
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -71,6 +72,8 @@ def want_place(target: Path, suffix: str = ".ew") -> None:
         )
     if not target.parent.is_dir():
         raise ConfigError(f"{target}: cannot be written: no folder {target.parent}")
+    if not os.access(target.parent, os.W_OK):
+        raise ConfigError(f"{target}: cannot be written: {target.parent} is read-only")
 
 
 def parsed_sizes(given: list[str] | None) -> dict[str, int]:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from edgewise.cli.options import Json, ModelFile, not_over, opened
+from edgewise.cli.options import Json, ModelFile, not_over, opened, want_place
 from edgewise.cli.output import progress, show_json
 from edgewise.errors import ConfigError
 
@@ -68,11 +68,13 @@ def quantize(  # noqa: PLR0913, PLR0917 - an option each
     target = output or model.with_suffix(".int8.ew")
     for source in (model, data):
         not_over(source, target)
+    want_place(target)
     loaded = opened(model, quiet=json)
     batches, score = None, None
     if data is not None:
         batches, classes = load_examples(data, loaded, labels)
         score = accuracy(batches, classes) if labels else None
+    scores = {"before": score(loaded)} if score else {}
     config = edgewise.QuantizeConfig(
         weights=weights,
         activations=activations,
@@ -86,7 +88,8 @@ def quantize(  # noqa: PLR0913, PLR0917 - an option each
     with progress(f"quantizing {model}", quiet=json):
         small = edgewise.quantize(loaded, batches, config)
     small.save(target)
-    scores = {"before": score(loaded), "after": score(small)} if score else {}
+    if score:
+        scores["after"] = score(small)
     _show(model, target, small, scores, json=json)
 
 

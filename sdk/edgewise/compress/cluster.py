@@ -57,11 +57,15 @@ def _means(numbers: Array, count: int) -> Array:
     different = np.unique(numbers)
     if len(different) <= count:
         return different
-    centres = np.linspace(different[0], different[-1], count, dtype=np.float64)
+    ordered = np.sort(numbers)
+    ended = np.append(ordered, 0)  # a start may lie behind the last number
+    centres = np.linspace(ordered[0], ordered[-1], count, dtype=np.float64)
     for _ in range(_SWEEPS):
-        owner = _nearest(numbers, centres)
-        sizes = np.bincount(owner, minlength=count)
-        sums = np.bincount(owner, numbers, minlength=count)
+        ends = np.searchsorted(ordered, _borders(centres), side="right")
+        starts = np.concatenate([[0], ends])
+        sizes = np.diff(starts, append=len(ordered))
+        # Where there are none it gives another sum, which nothing reads.
+        sums = np.add.reduceat(ended, starts, dtype=np.float64)
         moved = np.where(sizes > 0, sums / np.maximum(sizes, 1), centres)
         if np.array_equal(moved, centres):
             break
@@ -71,5 +75,8 @@ def _means(numbers: Array, count: int) -> Array:
 
 def _nearest(numbers: Array, centres: Array) -> Array:
     """Of each number, the place of the nearest of sorted centres."""
-    borders = (centres[1:] + centres[:-1]) / 2
-    return np.searchsorted(borders, numbers)
+    return np.searchsorted(_borders(centres), numbers)
+
+
+def _borders(centres: Array) -> Array:
+    return np.asarray((centres[1:] + centres[:-1]) / 2)

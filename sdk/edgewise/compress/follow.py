@@ -165,7 +165,9 @@ def _broadcast(at: Follower, node: Node, op: Any) -> Labels:
         at.ties.pin([channels for channels, size in there if size != shape[-back]])
         for other in full[1:]:
             at.ties.tie(full[0], other)
-        result.append(None if any(c is None for c in full) else full[0])
+        # Of none is that size where only the run knows which of two it will be.
+        lost = not full or any(channels is None for channels in full)
+        result.append(None if lost else full[0])
     return tuple(result)
 
 

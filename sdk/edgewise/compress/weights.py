@@ -76,6 +76,15 @@ def with_weights(model: Model, changes: Mapping[str, Array], coding: Coding) -> 
 
 
 def logical(model: Model, key: str) -> Array:
-    """A weight in the shape of the source model."""
+    """A weight in the shape of the source model.
+
+    Raises:
+        ConfigError: It has numbers that are not finite, which nothing is close to.
+    """
     info = model.module.variables[key]
-    return logical_array(info, stored_array(info))
+    weight = logical_array(info, stored_array(info))
+    if not np.isfinite(weight).all():
+        raise ConfigError(
+            f"compress: {key!r} has numbers that are not finite; want it in keep"
+        )
+    return weight

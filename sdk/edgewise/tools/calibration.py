@@ -59,6 +59,7 @@ def accuracy(batches: Batches, classes: Array) -> Callable[[Model], float]:
     def score(model: Model) -> float:
         with Session(model) as session:
             outputs = [next(iter(session.run(feed).values())) for feed in batches]
+        _want_classes(classes, outputs[0].shape[-1])
         found = np.concatenate([output.argmax(-1) for output in outputs])
         known = classes[: len(found)]
         if found.shape != known.shape:
@@ -69,6 +70,18 @@ def accuracy(batches: Batches, classes: Array) -> Callable[[Model], float]:
         return float((found == known).mean())
 
     return score
+
+
+def _want_classes(classes: Array, count: int) -> None:
+    """Raise ``ConfigError`` unless labels are numbers of classes that there are."""
+    if classes.dtype.kind not in "iu":
+        raise ConfigError(f"labels: got {classes.dtype}; want the numbers of classes")
+    strange = classes[(classes < 0) | (classes >= count)]
+    if strange.size:
+        raise ConfigError(
+            f"labels: got class {strange.flat[0]}; the output has {count} classes, "
+            f"0 to {count - 1}"
+        )
 
 
 def _batch(model: Model) -> int:

@@ -102,3 +102,35 @@ def shuffled() -> onnx.ModelProto:
 def test_where_no_channel_can_go_that_is_said() -> None:
     with pytest.raises(ew.ConfigError, match="no layer can lose 50%"):
         compress.prune(ew.convert(shuffled()), 0.5, structured=True)
+
+
+def test_sizes_that_may_be_one_or_the_other_are_left_alone() -> None:
+    """Which of two open sizes a sum has only the run knows."""
+    rng = np.random.default_rng(0)
+    arrays = {"w1": rng.normal(size=(6, 8)), "w2": rng.normal(size=(8, 3))}
+    weights = [numpy_helper.from_array(a.astype("f4"), n) for n, a in arrays.items()]
+    nodes = [
+        helper.make_node("MatMul", ["a", "w1"], ["p"]),
+        helper.make_node("MatMul", ["b", "w1"], ["q"]),
+        helper.make_node("Add", ["p", "q"], ["s"]),
+        helper.make_node("MatMul", ["s", "w2"], ["y"]),
+    ]
+    ends = {"a": ["N", 6], "b": ["M", 6], "y": ["K", 3]}
+    a, b, y = (
+        helper.make_tensor_value_info(name, TensorProto.FLOAT, shape)
+        for name, shape in ends.items()
+    )
+    graph = helper.make_graph(nodes, "sum", [a, b], [y], weights)
+    opset = helper.make_opsetid("", 17)
+    model = ew.convert(helper.make_model(graph, opset_imports=[opset], ir_version=8))
+    small = compress.prune(model, 0.5, structured=True)
+    assert small.parameters()["w1"].shape == (6, 4)
+    feed = {
+        name: rng.normal(size=(count, 6)).astype(np.float32)
+        for name, count in (("a", 1), ("b", 5))
+    }
+    with ew.Session(small) as session:
+        got = session.run(feed)["y"]
+    left = small.parameters()
+    wanted = (feed["a"] + feed["b"]) @ left["w1"] @ left["w2"]
+    np.testing.assert_allclose(got, wanted, rtol=1e-4, atol=1e-4)

@@ -7,10 +7,12 @@ from typing import Any
 
 import numpy as np
 import pytest
-from tests.sdk.compress.conftest import outputs
+from onnx import numpy_helper
+from tests.sdk.compress.conftest import network, outputs
 
 import edgewise as ew
 from edgewise import compress
+from edgewise.compress.cluster import _means
 from edgewise.ir.module import Coding
 
 WEIGHTS = ("w1", "w2", "w3", "w4", "w5")
@@ -135,3 +137,34 @@ def test_what_cannot_be_done_is_refused(model: ew.Model) -> None:
             function("model.ew")  # type: ignore[operator]
     with pytest.raises(ew.ConfigError, match="without real weights"):
         compress.binarize(model, keep=("*",))
+
+
+@pytest.mark.parametrize("number", [np.nan, -np.inf])
+def test_weights_that_are_not_finite_are_left_out_by_name(number: float) -> None:
+    proto = network()
+    weight = next(w for w in proto.graph.initializer if w.name == "w3")
+    array = numpy_helper.to_array(weight).copy()
+    array[0, 0] = number
+    weight.CopyFrom(numpy_helper.from_array(array, "w3"))
+    model = ew.convert(proto)
+    for function in (compress.cluster, compress.binarize):
+        with pytest.raises(ew.ConfigError, match="'w3' has numbers that are not"):
+            function(model)
+        made = function(model, keep=("w3",)).parameters()
+        np.testing.assert_array_equal(made["w3"], array)
+
+
+def test_means_are_those_of_lloyd() -> None:
+    """Against sums over the numbers of each, one by one."""
+    rng = np.random.default_rng(0)
+    numbers = np.append(rng.standard_cauchy(400), -1e6).astype(np.float32)
+    centres = np.linspace(numbers.min(), numbers.max(), 16)
+    for _ in range(50):
+        owner = np.abs(numbers[:, None] - centres).argmin(1)
+        centres = np.array(
+            [
+                numbers[owner == j].mean(dtype=np.float64) if (owner == j).any() else c
+                for j, c in enumerate(centres)
+            ]
+        )
+    np.testing.assert_allclose(_means(numbers, 16), centres, rtol=1e-5)

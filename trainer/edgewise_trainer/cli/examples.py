@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from edgewise.errors import ConfigError
+from edgewise.errors import ConfigError, ShapeError
 from edgewise.ir.op import Array
 from edgewise.model import Model
 from edgewise.tools.inputs import load_inputs
+from edgewise_trainer.data import counted
 
 
 def load_examples(
@@ -25,6 +26,7 @@ def load_examples(
 
     Raises:
         ConfigError: Something is missing in the file.
+        ShapeError: There are no examples, or not as many inputs as targets.
     """
     arrays = load_inputs(path)
     targets = arrays.pop(target, None)
@@ -35,10 +37,15 @@ def load_examples(
         )
     names = [info.name for info in model.inputs]
     if len(names) == len(arrays) == 1:
-        return {names[0]: next(iter(arrays.values()))}, targets
+        arrays = {names[0]: next(iter(arrays.values()))}
     missing = [name for name in names if name not in arrays]
     if missing:
         raise ConfigError(
             f"{path}: has no array for input {missing[0]!r}; want {', '.join(names)}"
         )
-    return {name: arrays[name] for name in names}, targets
+    inputs = {name: arrays[name] for name in names}
+    try:
+        counted(inputs, targets)
+    except ShapeError as error:
+        raise ShapeError(f"{path}: {error}") from error
+    return inputs, targets

@@ -13,11 +13,13 @@ from edgewise.errors import CheckpointError, EdgewiseError
 from edgewise.ir.op import Array
 from edgewise.model import Model
 from edgewise_trainer import checkpoint
+from edgewise_trainer.incremental.classes import class_count
 from edgewise_trainer.incremental.ewc import Past
 from edgewise_trainer.incremental.knowledge import Knowledge
 from edgewise_trainer.incremental.methods import parsed
 from edgewise_trainer.incremental.store import Contents
 from edgewise_trainer.incremental.stream import Examples
+from edgewise_trainer.selection import selected
 from edgewise_trainer.update import want_optimizer
 from edgewise_trainer.wanted import want_count, want_from_0, want_kinds, want_number
 
@@ -111,7 +113,10 @@ def _saved(model: Model, arrays: Mapping[str, Array], facts: dict[str, Any]) -> 
     held = (_below(arrays, part) for part in _PARTS)
     seen = facts.pop("seen")
     classes = None if seen is None else frozenset(map(int, seen))
+    if classes and not classes <= set(range(class_count(model))):
+        raise ValueError("classes that the model has")
     known = Knowledge(model, classes, Past(*held), facts.pop("cut"))
+    selected(known.learning.module, facts["trainable"])  # what is there to learn
     memories = {
         name: Contents(
             text["codec"],
