@@ -3,18 +3,10 @@
 from __future__ import annotations
 
 import logging
-import re
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
-
-from edgewise.errors import ConfigError
-
-if TYPE_CHECKING:  # --help imports no Flower
-    from flwr.clientapp import ClientApp
-
-PLACE = r"[A-Za-z_][\w.]*:[A-Za-z_]\w*"
 
 App = Annotated[
     str,
@@ -63,40 +55,13 @@ def node(
     Example: edgewise federate node app --data mine.npz --superlink
     fleet.example.org:8000 --ca ca.crt --key nodes/pi-1
     """
+    from edgewise_federated.flower.local import app_of
     from edgewise_federated.flower.node import Node
     from edgewise_federated.flower.trust import place_of
 
     place = place_of(superlink, ca, key, insecure=insecure)
-    chosen = _app(app, data, state)
+    chosen = app_of(app, data, state)
     # What a node says is all that whoever looks after it sees, and requests are noise.
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(message)s")
     logging.getLogger("httpx").setLevel(logging.WARNING)
     Node(chosen, place, {"partition-id": number}).run()
-
-
-def _app(name: str, data: Path | None, state: Path | None) -> ClientApp:
-    """What answers messages.
-
-    Raises:
-        ConfigError: There is none of that name, or it has no data.
-    """
-    from edgewise_federated.flower.node import installed
-
-    if re.fullmatch(PLACE, name) and not Path(name).exists():
-        return installed(name)
-    from edgewise_federated import client_app
-    from edgewise_federated.deployment import examples, read
-    from edgewise_federated.flower.export import deployed
-
-    deployment = read(deployed(Path(name)))
-    if data is None:
-        raise ConfigError("want --data, an .npz of this device's inputs and `target`")
-    mine = examples(data, deployment.model)
-    return client_app(
-        deployment.model,
-        lambda _: mine,
-        deployment.config,
-        loss=deployment.loss,
-        optimizer=deployment.descent,
-        state_dir=state,
-    )

@@ -13,14 +13,13 @@ import signal
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from importlib import import_module
 from threading import Event, Thread, current_thread, main_thread
 from types import FrameType
 
 from flwr.app import Context, Error, Message, RecordDict
 from flwr.clientapp import ClientApp
 
-from edgewise.errors import ConfigError, FederatedError
+from edgewise.errors import FederatedError
 from edgewise_federated.flower.calls import (
     FIRST_WAIT,
     OverError,
@@ -34,22 +33,6 @@ logger = logging.getLogger(__name__)
 POLL = 0.3  # seconds; a tenth of it slows two cores down more than it gains
 APP_RAISED, NODE_LEFT = 2, 5  # as Flower numbers errors
 SIGNALS = (signal.SIGTERM, signal.SIGINT)
-
-
-def installed(name: str) -> ClientApp:
-    """The app ``MODULE:NAME`` of what is installed here.
-
-    Raises:
-        ConfigError: There is none.
-    """
-    module, _, attribute = name.partition(":")
-    try:
-        found = getattr(import_module(module), attribute)
-    except (ImportError, AttributeError) as error:
-        raise ConfigError(f"{name}: no app: {error}") from error
-    if not isinstance(found, ClientApp):
-        raise ConfigError(f"{name}: a {type(found).__name__}; want a ClientApp")
-    return found
 
 
 class Interrupted(BaseException):

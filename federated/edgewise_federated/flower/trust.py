@@ -7,6 +7,7 @@ from pathlib import Path
 
 from edgewise.errors import ConfigError
 from edgewise_federated.flower.calls import Place
+from edgewise_federated.flower.certificates import files_of
 
 WAY_OUT = (
     "`edgewise federate certificates` makes them; --insecure is for networks that"
@@ -39,15 +40,21 @@ def place_of(
 
 
 def want_certificates(host: str, folder: Path | None, *, insecure: bool) -> None:
-    """Raise where a server would be open to others.
+    """Raise where a server would be open to others, or its certificates are missing.
 
     Raises:
-        ConfigError: It would.
+        ConfigError: So it is.
     """
-    if folder is None and not (insecure or is_loopback(host)):
-        raise ConfigError(
-            f"--host {host} is reached by others: want --certificates; {WAY_OUT}"
-        )
+    if folder is None:
+        if not (insecure or is_loopback(host)):
+            raise ConfigError(
+                f"--host {host} is reached by others: want --certificates; {WAY_OUT}"
+            )
+        return
+    files = files_of(folder)
+    for path in (files.authority, files.server, files.server_key):
+        if not path.is_file():
+            raise ConfigError(f"{path}: is not there; {WAY_OUT}")
 
 
 def split(address: str) -> tuple[str, int]:

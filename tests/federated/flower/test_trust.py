@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from edgewise.errors import ConfigError
+from edgewise_federated.flower.certificates import make_certificates
 from edgewise_federated.flower.trust import (
     is_loopback,
     place_of,
@@ -61,11 +62,14 @@ def test_names_and_numbers() -> None:
 
 
 @pytest.mark.parametrize("host", ["0.0.0.0", "::", "192.168.1.4", "a.org"])  # noqa: S104 - nothing is opened
-def test_an_open_server_wants_certificates(host: str) -> None:
+def test_an_open_server_wants_certificates(host: str, tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match="want --certificates"):
         want_certificates(host, None, insecure=False)
     want_certificates(host, None, insecure=True)
-    want_certificates(host, Path("certs"), insecure=False)
+    with pytest.raises(ConfigError, match=r"ca\.crt: is not there"):
+        want_certificates(host, tmp_path, insecure=False)
+    make_certificates(tmp_path, [host])
+    want_certificates(host, tmp_path, insecure=False)
 
 
 def test_a_server_for_this_machine_wants_none() -> None:
