@@ -15,7 +15,8 @@ from edgewise_federated.simulate import simulate
 from edgewise_federated.update import Update
 
 if TYPE_CHECKING:  # the same names, for type checkers and editors
-    from edgewise_federated.flower.apps import client_app, server_app
+    from edgewise_federated.flower.client import client_app
+    from edgewise_federated.flower.server import server_app
 
 __all__ = [
     "Device",
@@ -30,9 +31,14 @@ __all__ = [
 ]
 
 
+_HOMES = {
+    "client_app": "edgewise_federated.flower.client",
+    "server_app": "edgewise_federated.flower.server",
+}
+
+
 def __getattr__(name: str) -> object:
-    if name not in __all__:
+    if name not in _HOMES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    value = getattr(import_module("edgewise_federated.flower.apps"), name)
-    globals()[name] = value
+    value = globals()[name] = getattr(import_module(_HOMES[name]), name)
     return value

@@ -164,6 +164,8 @@ class Resident:
         if not np.isfinite(order.values).all():
             raise FederatedError("the model of all has left the finite numbers")
         if privacy is not None:  # whatever the server says
+            if order.sums is not None and order.sums.weight != 1:
+                raise FederatedError("under privacy no device counts more than once")
             order = order._replace(clip=min(order.clip or privacy.clip, privacy.clip))
         trainable = device_of(self._config, node).trainable
         worker = self._workers[codec].worker(trainable, order)

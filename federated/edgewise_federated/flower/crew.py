@@ -25,6 +25,8 @@ from edgewise_federated.flower.messages import (
     order_content,
     reply_of,
 )
+from edgewise_federated.flower.phases import Place, with_boxes
+from edgewise_federated.flower.sealing import Line, Sealed
 from edgewise_federated.order import Member, Order, Reply
 from edgewise_federated.resident import Told
 from edgewise_federated.update import Layout
@@ -48,10 +50,11 @@ class Nodes:
         self._run = secrets.token_hex(8)
         self._nodes: list[int] = []
         self._members: dict[int, Member] = {}  # by node
-        self.identities: dict[int, bytes] = {}  # by node
+        self._identities: dict[int, bytes] = {}  # by node
         self._refused: set[int] = set()
         self._asked: dict[int, int] = {}  # number of the last order, by device
         self._used: dict[int, int] = {}  # of the last whose answer was used
+        self._seal: Sealed | None = None
 
     @property
     def size(self) -> int:
@@ -110,7 +113,7 @@ class Nodes:
         }
         for node, reply in asked(self._grid, messages, end):
             try:
-                self._members[node], self.identities[node] = member_of(
+                self._members[node], self._identities[node] = member_of(
                     reply, self._layout
                 )
             except FederatedError as error:
@@ -119,34 +122,46 @@ class Nodes:
         known = set(self._nodes)
         self._nodes += [n for n in new if n in self._members and n not in known]
 
-    def node(self, device: int) -> int:
-        """The node that is a device."""
-        return self._nodes[device]
-
     def member(self, device: int) -> Member:
         """What a node said of itself."""
         return self._members[self._nodes[device]]
 
     def seal(self, number: int, devices: Sequence[int], until: float) -> Seal:
-        """Keys and shares, over messages.
+        """Keys and shares, over messages."""
+        whole = [i for i in devices if self.member(i).sends.hash == self._layout.hash]
+        nodes = {device: self._nodes[device] for device in whole}
+        line = Line(
+            self._ask,
+            self.now,
+            {device: str(node) for device, node in nodes.items()},
+            {device: self._identities[node] for device, node in nodes.items()},
+        )
+        self._seal = Sealed(line, Place(self._run, number), whole, until)
+        return self._seal
 
-        Raises:
-            FederatedError: Always, for now.
-        """
-        del number, devices, until
-        raise FederatedError("secure aggregation does not go over messages yet")
+    def _ask(
+        self, kind: str, contents: Mapping[int, RecordDict], until: float
+    ) -> dict[int, Message]:
+        """Replies to a message to each of some devices, that come until a time."""
+        messages = {
+            device: self._message(device, kind, content)
+            for device, content in contents.items()
+        }
+        return dict(asked(self._grid, messages, until))
+
+    def _message(self, device: int, kind: str, content: RecordDict) -> Message:
+        # Who comes to life later than this is not to do what is not wanted any more.
+        ttl = self._config.deadline_s
+        return Message(content, self._nodes[device], kind, ttl=ttl)
 
     def send(self, device: int, order: Order) -> None:
         """Ask a node; the message goes out with the next look for replies."""
         told = Told(self._run, device, self._used.get(device, 0))
         content = order_content(order, told, self._layout.hash)
+        if order.sums is not None and self._seal is not None:
+            content = with_boxes(content, self._seal.boxes(device))
         self._asked[device] = order.number
-        self._post(device, ORDER, content)
-
-    def _post(self, device: int, kind: str, content: RecordDict) -> None:
-        # Who comes to life later than this is not to do what is not wanted any more.
-        ttl = self._config.deadline_s
-        self._mail.post(device, Message(content, self._nodes[device], kind, ttl=ttl))
+        self._mail.post(device, self._message(device, ORDER, content))
 
     def next(self, until: float) -> Reply | None:
         """The next reply."""
@@ -154,8 +169,12 @@ class Nodes:
         if found is None:
             return None
         device, message = found
-        number = self._asked[device]
-        return reply_of(message, device, number, self.member(device).sends)
+        number, sends = self._asked[device], self.member(device).sends
+        reply = reply_of(message, device, number, sends, self._seal is not None)
+        if self._seal is None or reply.update is None:
+            return reply
+        sent = reply.bytes + self._seal.overhead(device)
+        return reply._replace(update=reply.update.replace(bytes=sent), bytes=sent)
 
     def forget(self, devices: Collection[int]) -> None:
         """Late replies are dropped unread."""

@@ -104,7 +104,9 @@ def answer_content(answer: Answer, number: int) -> RecordDict:
     return RecordDict({"arrays": ArrayRecord(arrays), "metrics": MetricRecord(metrics)})
 
 
-def reply_of(message: Message, device: int, number: int, sends: Layout) -> Reply:
+def reply_of(
+    message: Message, device: int, number: int, sends: Layout, hidden: bool
+) -> Reply:
     """The reply in a message; a failure where it holds none.
 
     Args:
@@ -112,23 +114,26 @@ def reply_of(message: Message, device: int, number: int, sends: Layout) -> Reply
         device: Of whom.
         number: Of the order that it answers.
         sends: The layout of what the device said that it sends.
+        hidden: Whether words under masks are expected.
     """
     if message.has_error():
         return Reply(device, number, None, failure=str(message.error.reason))
     try:
-        return _reply(message.content, device, number, sends)
+        return _reply(message.content, device, number, sends, hidden)
     except (EdgewiseError, KeyError, ValueError, IndexError, TypeError) as error:
         return Reply(device, number, None, failure=f"a damaged reply: {error}")
 
 
-def _reply(content: RecordDict, device: int, number: int, sends: Layout) -> Reply:
+def _reply(
+    content: RecordDict, device: int, number: int, sends: Layout, hidden: bool
+) -> Reply:
     arrays = content.array_records["arrays"]
     metrics = dict(content.metric_records["metrics"])
     if whole(metrics, "number", 0) != number:
         raise FederatedError(f"it answers order {metrics['number']}")
     sent = sum(len(array.data) for array in arrays.values())
     update = Update(
-        sends.named(_change(arrays[CHANGE], sends)),
+        sends.named(_change(arrays[CHANGE], sends, hidden)),
         whole(metrics, "num-examples", 1),
         finite(metrics, "loss"),
         sent,
@@ -141,14 +146,18 @@ def _reply(content: RecordDict, device: int, number: int, sends: Layout) -> Repl
     return Reply(device, number, update, control, sent)
 
 
-def _change(wire: Wire, sends: Layout) -> Array:
+def _change(wire: Wire, sends: Layout, hidden: bool) -> Array:
     """The numbers of a change; their count is checked before any is made."""
     if wire.shape != (sends.size,) or not wire.stype.startswith(STYPE):
         raise FederatedError(
             f"got {wire.stype!r} of shape {wire.shape}; want {sends.size} numbers"
         )
     name = wire.stype.removeprefix(STYPE)
-    if name == WORDS:
+    if (name == WORDS) != hidden:
+        raise FederatedError(
+            f"got {name!r} where sums are {'' if hidden else 'not '}hidden"
+        )
+    if hidden:
         return np.frombuffer(wire.data, "<u4", sends.size).astype(np.uint32)
     rest = sends.size - sends.trained
     return codecs.received(codecs.Message(wire.data, sends.size, name, rest))

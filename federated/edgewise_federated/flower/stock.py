@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import numpy as np
 from flwr.app import Array as Wire
-from flwr.app import ArrayRecord, Context, Message, MetricRecord, RecordDict
+from flwr.app import ArrayRecord, Message, MetricRecord, RecordDict
 
 from edgewise.errors import FederatedError
 from edgewise.ir.op import Array
@@ -24,7 +24,7 @@ def arrays_of(model: Model) -> ArrayRecord:
 
 
 def trained(
-    resident: Resident, node: int, message: Message, context: Context, epochs: int
+    resident: Resident, node: int, message: Message, run: str, epochs: int
 ) -> Message:
     """The reply to ``train``: a whole model without what is personal, and its metrics.
 
@@ -42,7 +42,7 @@ def trained(
         raise FederatedError(f"got server-round={number!r}, proximal-mu={mu!r}")
     values = numbers_of(record, resident.layout)
     order = Order(number, values, epochs, float(mu))
-    told = Told(f"flower-{context.run_id}", node, number - 1)
+    told = Told(run, node, number - 1)
     answer = resident.plain(node, order, told)
     changed = (values + resident.whole(node, answer)).astype(np.float32)
     metrics = MetricRecord(

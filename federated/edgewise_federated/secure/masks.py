@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from typing import TypeAlias
 
 import numpy as np
@@ -33,9 +32,9 @@ def checked(words: Words, what: str) -> Words:
     return words
 
 
-def private_key() -> X25519PrivateKey:
-    """A new key for one round."""
-    return X25519PrivateKey.from_private_bytes(os.urandom(32))
+def private_key(secret: bytes) -> X25519PrivateKey:
+    """The key for one round that 32 random bytes are."""
+    return X25519PrivateKey.from_private_bytes(secret)
 
 
 def public(key: X25519PrivateKey) -> bytes:

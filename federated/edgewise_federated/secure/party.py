@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Collection, Mapping
+from typing import Any, NamedTuple
 
 import numpy as np
 from cryptography.exceptions import InvalidSignature, InvalidTag
@@ -37,6 +38,25 @@ from edgewise_federated.secure.shamir import enough, split
 NONCE_BYTES = 12
 
 
+class Secrets(NamedTuple):
+    """What a party draws for one round; each has 32 bytes.
+
+    Attributes:
+        channel: Private key that shares are sealed with.
+        pairwise: Private key that the masks of two parties come from.
+        own: Seed of the party's own mask.
+    """
+
+    channel: bytes
+    pairwise: bytes
+    own: bytes
+
+    @classmethod
+    def drawn(cls) -> Secrets:
+        """New ones."""
+        return cls(*(os.urandom(32) for _ in cls._fields))
+
+
 class Party:
     """One device in one round; its four steps come in order, each once.
 
@@ -44,18 +64,25 @@ class Party:
         index: Number of the party in this round, from 0.
         threshold: Parties that must stay to the end; at least 2.
         identity: Lasting key to sign this round's keys with.
+        secrets: Of this round; None: new ones.
     """
 
     def __init__(
-        self, index: int, threshold: int, identity: Ed25519PrivateKey | None = None
+        self,
+        index: int,
+        threshold: int,
+        identity: Ed25519PrivateKey | None = None,
+        secrets: Secrets | None = None,
     ) -> None:
         if not 0 <= index <= MAX_INDEX:
             raise FederatedError(f"a party's index is 0 to {MAX_INDEX}, got {index}")
         if threshold < 2:
             raise FederatedError(f"a threshold is at least 2 parties, got {threshold}")
         self.index, self.threshold = int(index), threshold
-        self._channel, self._pairwise = private_key(), private_key()
-        self._own = os.urandom(32)
+        self._secrets = secrets or Secrets.drawn()
+        self._channel = private_key(self._secrets.channel)
+        self._pairwise = private_key(self._secrets.pairwise)
+        self._own = self._secrets.own
         keys = Keys(public(self._channel), public(self._pairwise))
         if identity is not None:
             keys = keys._replace(signature=identity.sign(signed(index, keys)))
@@ -152,6 +179,39 @@ class Party:
             ).to_bytes()
             for i, share in self._held.items()
         }
+
+    def facts(self) -> dict[str, Any]:
+        """All that the party is, as plain values that ``restored`` takes.
+
+        Whoever reads them can read what the party sends in this round.
+        """
+        return {
+            "index": self.index,
+            "threshold": self.threshold,
+            "secrets": [secret.hex() for secret in self._secrets],
+            "keys": self._keys.to_bytes().hex(),
+            "others": {i: k.to_bytes().hex() for i, k in self._others.items()},
+            "held": {i: share.to_bytes().hex() for i, share in self._held.items()},
+            "masked": self._masked,
+        }
+
+    @classmethod
+    def restored(cls, facts: Mapping[str, Any]) -> Party:
+        """A party as it was when it gave its facts, before it revealed anything."""
+        secrets = Secrets(*map(bytes.fromhex, facts["secrets"]))
+        party = cls(facts["index"], facts["threshold"], None, secrets)
+        party._keys = Keys.from_bytes(bytes.fromhex(facts["keys"]))
+        party._others = {
+            int(i): Keys.from_bytes(bytes.fromhex(text))
+            for i, text in facts["others"].items()
+        }
+        party._ciphers = {i: party._cipher(k) for i, k in party._others.items()}
+        party._held = {
+            int(i): Share.from_bytes(bytes.fromhex(text))
+            for i, text in facts["held"].items()
+        }
+        party._masked = facts["masked"]
+        return party
 
     def _check(
         self, keys: Mapping[int, Keys], known: Mapping[int, bytes] | None

@@ -12,8 +12,9 @@ import pytest
 from tests.federated.conftest import World
 
 from edgewise_federated import FederatedConfig, FederatedHistory
-from edgewise_federated.flower.apps import client_app, over
+from edgewise_federated.flower.client import client_app
 from edgewise_federated.flower.loopback import Fault, Loopback
+from edgewise_federated.flower.server import over
 from edgewise_trainer import optimizers
 
 Over = Callable[..., FederatedHistory]

@@ -16,9 +16,9 @@ from tests.federated.flower.conftest import Over, config_of
 
 import edgewise as ew
 from edgewise_federated import FederatedHistory, Privacy, client_app, server_app
-from edgewise_federated.flower.apps import over
 from edgewise_federated.flower.loopback import Fault, Loopback
 from edgewise_federated.flower.messages import ORDER
+from edgewise_federated.flower.server import over
 from edgewise_trainer import optimizers
 
 
