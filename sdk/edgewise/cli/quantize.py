@@ -28,7 +28,7 @@ def quantize(  # noqa: PLR0913, PLR0917 - an option each
         str, typer.Option(help="What weights are stored as: int8, int4, float16.")
     ] = "int8",
     activations: Annotated[
-        str, typer.Option(help="What runs between layers: int8, float32.")
+        str, typer.Option(help="What layers read: int8, int16, float32.")
     ] = "int8",
     method: Annotated[
         str,

@@ -49,7 +49,6 @@ _FORMS = {
     "QLinearLeakyRelu": _Form("LeakyRelu", 1, ("alpha",)),
     "QLinearAveragePool": _Form("AveragePool", 1, _POOL),
     "QLinearGlobalAveragePool": _Form("GlobalAveragePool", 1),
-    "QLinearReduceMean": _Form("ReduceMean", 1, ("axes", "keepdims")),
     "QLinearSoftmax": _Form("Softmax", 1, ("axis",)),
     "QLinearConcat": _Form("Concat", 0, ("axis",)),
     "QGemm": _Form("Gemm", 2, ("alpha", "transA", "transB")),
@@ -90,8 +89,8 @@ class _Graph:
             made += 1
             real += self._bias()
         y = self._operator(real)
-        if self._name(made):
-            zero = self._name(made + 1) or self._no_zero(images[0])
+        if self._name(made) or not gemm:  # a QGemm may give real numbers
+            zero = self._name(made + 1) or self._no_zero(images.start)
             y = self._emit("QuantizeLinear", y, self._name(made), zero)
         names = [f"i{index}" for index in range(count)]
         opset = helper.make_opsetid("", self._opset())
@@ -133,7 +132,8 @@ class _Graph:
 
     def _operator(self, real: Sequence[str]) -> str:
         """The operator itself, channels second where it has them last."""
-        last, x = bool(self._number("channels_last")), self._inputs[0]
+        last = bool(self._number("channels_last"))
+        x = self._inputs[0] if self._inputs else None
         kept = [item for name, item in self._given.items() if name in self._form.kept]
         name = f"v{len(self._nodes) + last}"
         if last and x is not None:
@@ -150,7 +150,7 @@ class _Graph:
 
     def _no_zero(self, image: int) -> str:
         """The zero point where none is given: 0, of the type of the image."""
-        x = self._inputs[image]
+        x = self._inputs[image] if image < len(self._inputs) else None
         code = _CODES[x.type.dtype] if x is not None else onnx.TensorProto.UINT8
         return self._emit("Constant", value=helper.make_tensor("zero", code, [], [0]))
 

@@ -15,7 +15,7 @@ from edgewise.ir.op import Array, Op, Sample
 from edgewise.ops.byte_cases import some_bytes
 from edgewise.ops.checks import broadcast, same_dtype, want, want_axis, want_shape
 from edgewise.ops.integer import BYTES
-from edgewise.ops.quantize import rounded
+from edgewise.ops.quantize import limits, rounded
 from edgewise.ops.windows import WINDOWS, OverWindows, Window
 from edgewise.types import TensorType
 
@@ -60,13 +60,22 @@ class _Made(Op):
     y_scale: float
     y_zero: int
 
-    def made(self, result: TensorType, *scales: float) -> TensorType:
-        """The output like ``result``, once all scales are sane."""
+    def made(self, result: TensorType, *pairs: tuple[float, int]) -> TensorType:
+        """The output like ``result``, once all scales and zero points are sane.
+
+        ``result`` has the type of what is given, and so have the zero points of it.
+        """
         if self.y_type not in KINDS:
             raise self.refuse((result,), f"u8 or i8, not {self.y_type}")
-        if not all(scale > 0 for scale in (self.y_scale, *scales)):
-            raise self.refuse((result,), "scales above 0")
-        return result.with_dtype(KINDS[self.y_type])
+        kind = KINDS[self.y_type]
+        types = (kind, *(result.dtype for _ in pairs))
+        for (scale, zero), type_ in zip(
+            ((self.y_scale, self.y_zero), *pairs), types, strict=True
+        ):
+            low, high = limits(type_)
+            if not (scale > 0 and low <= zero <= high):
+                raise self.refuse((result,), "scales above 0 and zero points of bytes")
+        return result.with_dtype(kind)
 
     def whole(self, steps: Array) -> Array:
         """Steps of ``y_scale`` from its zero point as bytes."""
@@ -86,7 +95,8 @@ class _Pair(_Made):
         want(self, (a, b), BYTES)
         same_dtype(self, a, b)
         shape = broadcast(self, a.shape, b.shape)
-        return self.made(a.with_shape(shape), self.a_scale, self.b_scale)
+        pairs = (self.a_scale, self.a_zero), (self.b_scale, self.b_zero)
+        return self.made(a.with_shape(shape), *pairs)
 
     def factors(self) -> tuple[np.float32, np.float32]:
         """What moved bytes of either are times, in steps of the output."""
@@ -169,7 +179,7 @@ class ByteMean(_Means, name="byte_mean"):
         want(self, (x,), BYTES)
         want_axis(self, IMAGE - 1, x.rank)
         shape = (x.shape[0], 1, 1, x.shape[3])
-        return self.made(x.with_shape(shape), self.x_scale)
+        return self.made(x.with_shape(shape), (self.x_scale, self.x_zero))
 
     def reference(self, x: Array) -> Array:
         total = (x.astype(np.float64) - self.x_zero).sum((1, 2), keepdims=True)
@@ -201,7 +211,7 @@ class ByteAveragePool(_Means, OverWindows, name="byte_average_pool"):
         want(self, (x,), BYTES)
         want_axis(self, IMAGE - 1, x.rank)
         shape = self.window.shape(self, x, x.shape[3])
-        return self.made(x.with_shape(shape), self.x_scale)
+        return self.made(x.with_shape(shape), (self.x_scale, self.x_zero))
 
     def reference(self, x: Array) -> Array:
         window: Window = self.window

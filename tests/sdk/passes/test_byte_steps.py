@@ -313,3 +313,69 @@ def test_a_table_says_what_its_pairs_say() -> None:
     y = b.add("Tanh", b.real(b.input("N"), b.pair(0.1, 7)))
     proto = b.model(b.add("QuantizeLinear", y, *b.pair(0.01, 100)))
     np.testing.assert_array_equal(ours(ew.convert(proto), proto, x), want)
+
+
+def test_a_gemm_of_onnxruntime_may_give_real_numbers() -> None:
+    b = Steps("uint8")
+    w = b.tensor(np.random.default_rng(3).integers(-60, 60, (24, 7)).astype("int8"))
+    given = [b.input(5, 24), *b.pair(0.05, 120), w, b.tensor(np.float32(0.01))]
+    y = b.add("QGemm", *given, b.tensor(np.int8(0)), domain="com.microsoft", alpha=0.5)
+    proto = b.model(y)
+    proto.graph.output[0].type.tensor_type.elem_type = TensorProto.FLOAT
+    x = some("uint8", 5, 24)
+    model = ew.convert(proto)
+    assert ops(model)["byte_linear"] == 1
+    want = reference(proto, x)
+    np.testing.assert_allclose(ours(model, proto, x), want, rtol=1e-5, atol=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("op", "attributes"),
+    [
+        ("QLinearSoftmax", {"axis": 1, "opset": 13}),
+        ("QLinearSoftmax", {"axis": 1, "opset": 11}),
+    ],
+)
+def test_rarer_operators_of_onnxruntime_are_between_pairs(
+    op: str, attributes: dict[str, Any]
+) -> None:
+    b = Steps("uint8")
+    given = [b.input(2, 6, 5), *b.pair(0.05, 100), *b.pair(0.01, 20)]
+    proto = b.model(b.add(op, *given, domain="com.microsoft", **attributes))
+    x = some("uint8", 2, 6, 5)
+    got, want = ours(ew.convert(proto), proto, x), reference(proto, x)
+    assert np.abs(got.astype(int) - want.astype(int)).max() <= 1
+
+
+@pytest.mark.parametrize("left", [0, 2, 3, 6])
+def test_a_node_without_its_scales_is_refused(left: int) -> None:
+    b = Steps("uint8")
+    given = [b.input(2, 6), *b.pair(0.05, 100)] * 2
+    y = b.add("QLinearAdd", *given[:left], domain="com.microsoft")
+    with pytest.raises(ew.EdgewiseError, match=r"missing|takes|inputs"):
+        ew.convert(b.model(y))
+
+
+@pytest.mark.parametrize("kind", [TensorProto.INT16, TensorProto.UINT16])
+def test_pairs_of_16_bits_run_by_kernels(kind: int) -> None:
+    dtype = "int16" if kind == TensorProto.INT16 else "uint16"
+    node = helper.make_node
+    tensors = [
+        onnx.numpy_helper.from_array(np.float32(1e-3), "s"),
+        onnx.numpy_helper.from_array(np.array(300, dtype), "z"),
+    ]
+    nodes = [
+        node("QuantizeLinear", ["x", "s", "z"], ["q"]),
+        node("DequantizeLinear", ["q", "s", "z"], ["y"]),
+    ]
+    x = helper.make_tensor_value_info("x", TensorProto.FLOAT, [7, 33])
+    y = helper.make_tensor_value_info("y", TensorProto.FLOAT, [7, 33])
+    graph = helper.make_graph(nodes, "q", [x], [y], tensors)
+    opset = helper.make_opsetid("", 21)
+    proto = helper.make_model(graph, opset_imports=[opset], ir_version=10)
+    given = 40 * np.random.default_rng(0).standard_normal((7, 33)).astype("f4")
+    model = ew.convert(proto)
+    np.testing.assert_array_equal(ours(model, proto, given), reference(proto, given))
+    with ew.Session(model) as session:
+        rows = session.profile({"x": given}, runs=1).rows
+    assert all(row.kernel for row in rows)
