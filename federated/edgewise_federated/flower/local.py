@@ -10,7 +10,7 @@ from flwr.clientapp import ClientApp
 
 from edgewise.errors import ConfigError
 from edgewise_federated.deployment import examples, read
-from edgewise_federated.flower.apps import client_app
+from edgewise_federated.flower.client import client_app
 from edgewise_federated.flower.export import deployed
 
 NAME = r"[A-Za-z_][\w.]*:[A-Za-z_]\w*"

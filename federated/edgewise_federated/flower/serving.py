@@ -62,9 +62,16 @@ class Serving:
         place = self._folder.home / "app"
         shutil.rmtree(place, ignore_errors=True)  # of a server that was here before
         stand_in(place, app, checkpoint_dir=str(self._folder.path.absolute()))
+        try:
+            yield from self._run(place)
+        except FederatedError:
+            self._family.want_all()  # says more where a process is why
+            raise
+
+    def _run(self, app: Path) -> Iterator[Round]:
         told = len(self._folder.rounds())
         with self.superlink.control() as control:
-            run = control.start(place)
+            run = control.start(app)
             try:
                 for one in self._watched(control, run):
                     if one.number > told:

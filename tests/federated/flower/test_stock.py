@@ -29,9 +29,7 @@ STRATEGIES: dict[str, flower.Strategy] = {
     "FedProx": flower.FedProx(proximal_mu=0.5, **ALL),
     "FedAdam": flower.FedAdam(eta=0.05, **ALL),
     "FedMedian": flower.FedMedian(**ALL),
-    "MultiKrum": flower.MultiKrum(
-        num_malicious_nodes=1, num_nodes_to_select=6, **ALL
-    ),
+    "MultiKrum": flower.MultiKrum(num_malicious_nodes=1, num_nodes_to_select=6, **ALL),
     "QFedAvg": flower.QFedAvg(client_learning_rate=0.1, **ALL),
 }
 
