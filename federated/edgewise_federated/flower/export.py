@@ -73,7 +73,9 @@ from pathlib import Path
 from edgewise_federated import Round, server_app
 from edgewise_federated.deployment import read
 from edgewise_federated.flower.kept import Folder
+from edgewise_federated.flower.processes import end_with_parent
 
+end_with_parent()  # what is kept is whole after each round
 deployment = read(Path(__file__).parent)
 # Where history.json and, in the end, model.ew are written.
 kept = Folder(Path(deployment.config.checkpoint_dir or "edgewise-server"))

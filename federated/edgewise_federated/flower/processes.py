@@ -168,6 +168,15 @@ class Family:
             time.sleep(0.1)
 
 
+def end_with_parent() -> None:
+    """End at once where the process that started this one ends, if killed, too.
+
+    Flower's own watch over its parent was seen to hang in saying good-bye to a server
+    that is gone.
+    """
+    _prctl(DEATH_SIGNAL, signal.SIGKILL)
+
+
 def _children() -> frozenset[int]:
     """Processes of which this one is the parent; on Linux."""
     found = set()
