@@ -17,7 +17,8 @@ class LayerReport(NamedTuple):
 
     Attributes:
         name: That of its weight.
-        precision: Of its products: int8, or float32 where it was kept.
+        precision: Of its products: int8, int16 where its image has 16 bits, or float32
+            where it was kept.
         sqnr: Signal to noise of its weights, in dB; infinite where nothing was lost.
         low: The least number of its image; minus infinity where weights alone have few
             bits, so that it does not matter.
