@@ -73,8 +73,10 @@ class Paced:
 
     def send(self, device: int, order: Order) -> None:
         """Ask, and look at the clock."""
-        work = self._crew.member(device).examples * order.epochs
-        self._asked[device] = Asked(order.number, work, self._crew.now())
+        member = self._crew.member(device)
+        if not isfinite(member.speed):
+            work = member.examples * order.epochs
+            self._asked[device] = Asked(order.number, work, self._crew.now())
         self._crew.send(device, order)
 
     def next(self, until: float) -> Reply | None:

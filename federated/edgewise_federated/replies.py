@@ -6,12 +6,14 @@ import logging
 from collections.abc import Callable
 from numbers import Integral
 
+import numpy as np
+
 from edgewise.errors import FederatedError
 from edgewise.ir.op import Array
 from edgewise_federated.config import FederatedConfig
 from edgewise_federated.crew import Crew
 from edgewise_federated.order import Reply
-from edgewise_federated.update import Layout, Update, want_numbers
+from edgewise_federated.update import Arrays, Layout, Update, want_numbers
 
 logger = logging.getLogger(__name__)
 MOST = 1 << 31  # examples of a device
@@ -43,6 +45,8 @@ class Gate:
             sends = self._crew.member(reply.device).sends
             sends.check(found.arrays, self._config.max_norm)
             _check_examples(found.examples)
+            if self._config.secure_aggregation:
+                _check_words(found.arrays)
             if reply.control is not None:
                 _check_control(reply.control, sends)
         except Exception as error:  # noqa: BLE001 - whatever it does, the run goes on
@@ -60,6 +64,13 @@ def _check_examples(count: object) -> None:
     """Raise unless an update can have a weight."""
     if not isinstance(count, Integral) or not 0 < int(count) < MOST:
         raise FederatedError(f"learned from {count!r} examples; want 1 or more")
+
+
+def _check_words(arrays: Arrays) -> None:
+    """Raise unless arrays are words under masks."""
+    for name, array in arrays.items():
+        if array.dtype != np.uint32:
+            raise FederatedError(f"update of {name!r}: got {array.dtype}; want uint32")
 
 
 def _check_control(control: Array, sends: Layout) -> None:

@@ -44,18 +44,15 @@ class Together:
 
     def round(self, number: int) -> Outcome:
         """Ask some devices, and wait for each until the deadline."""
-        asked, whole = (
-            self._strategy.chosen(number, self._crew),
-            self._config.deadline_s,
-        )
-        start, seal, time = self._crew.now(), None, whole
-        if self._config.secure_aggregation:
-            time = whole * (1 - 2 * KEYS)
-            seal = self._crew.seal(number, asked, start + KEYS * whole)
-        until = start + whole if seal is None else start + (1 - KEYS) * whole
-        orders = self._orders(number, asked if seal is None else seal.devices, time)
+        asked = self._strategy.chosen(number, self._crew)
+        start, whole = self._crew.now(), self._config.deadline_s
+        edge = KEYS * whole if self._config.secure_aggregation else 0.0
+        seal = self._crew.seal(number, asked, start + edge) if edge else None
+        there = asked if seal is None else seal.devices
+        orders = self._orders(number, there, whole - 2 * edge)
         for device, order in orders.items():
             self._crew.send(device, order)
+        until = start + whole - edge
         replies = self._replies(number, asked, orders.keys(), until)
         good = [reply for reply in replies if reply.update is not None]
         self._want_quorum(number, len(asked), len(good))

@@ -6,6 +6,8 @@ import itertools
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from tests.federated.conftest import World
 from tests.federated.crews import fleet_of, layout_of
 
@@ -137,6 +139,35 @@ def test_parameters_that_nobody_sent_stay() -> None:
     np.testing.assert_array_equal(change, [2.5, 0.5, 0.0, 5.0, 6.0])
     change = joined(median, layout, updates)
     np.testing.assert_array_equal(change, [2.0, 1.0, 0.0, 5.0, 6.0])
+
+
+@given(
+    st.lists(
+        st.tuples(st.sets(st.sampled_from("abcd"), min_size=1), st.integers(1, 99)),
+        min_size=1,
+        max_size=7,
+    ),
+    st.integers(0, 2**32 - 1),
+)
+def test_whoever_sends_what_the_means_are_those_of_numpy(
+    sends: list[tuple[set[str], int]], seed: int
+) -> None:
+    draw = np.random.default_rng(seed)
+    shapes = {"a": (2, 3), "b": (1,), "c": (0,), "d": (4,)}
+    updates = [
+        Update({n: draw.normal(size=shapes[n]) for n in sorted(names)}, count, 0.0)
+        for names, count in sends
+    ]
+    layout = Layout(shapes)
+    found = layout.named(joined(mean, layout, updates))
+    for name, shape in shapes.items():
+        own = [update for update in updates if name in update.arrays]
+        want = np.zeros(shape)
+        if own:
+            weights = [update.examples for update in own]
+            rows = [update.arrays[name] for update in own]
+            want = np.average(rows, axis=0, weights=weights)
+        np.testing.assert_allclose(found[name], want, atol=1e-12)
 
 
 def test_slow_devices_are_asked_for_what_they_have_the_time_for(world: World) -> None:

@@ -226,3 +226,19 @@ def test_a_model_that_left_the_finite_numbers_ends_the_run(
         wired(world, grow, **settings)
     history, _ = wired(world, at_once, **settings)
     assert len(history.rounds) == 3
+
+
+def test_sums_are_of_words_alone(world: World) -> None:
+    """What is no word under masks would spoil the sum for all."""
+
+    def fate(reply: Reply) -> Arrivals:
+        update = reply.update
+        if reply.device == 2 and update is not None:
+            plain = {k: np.full(v.shape, -1.5) for k, v in update.arrays.items()}
+            reply = reply._replace(update=update.replace(arrays=plain))
+        return [(1.0, reply)]
+
+    setting = {"clients_per_round": 8, "secure_aggregation": True}
+    hidden, _ = wired(world, fate, **setting)
+    assert [one.failures for one in hidden.rounds] == [1, 1, 1]
+    assert (hidden.rounds[-1].loss or 9) < (hidden.rounds[0].loss or 0)
