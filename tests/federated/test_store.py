@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-import multiprocessing
+import subprocess
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -78,22 +79,25 @@ def test_a_place_that_cannot_be_written_is_told(tmp_path: Path) -> None:
         pass
 
 
-def count(folder: Path, times: int) -> None:
-    store = Store(folder)
-    for _ in range(times):
-        with store.locked():
-            old = store.load()
-            number = 0 if old is None else old.number
-            store.save(Remembered("run", number + 1, OLD, NEW))
+COUNT = """
+import sys
+from pathlib import Path
+from edgewise_federated.device import Memory
+from edgewise_federated.store import Remembered, Store
+
+store = Store(Path(sys.argv[1]))
+for _ in range(20):
+    with store.locked():
+        old = store.load()
+        number = 0 if old is None else old.number
+        store.save(Remembered("run", number + 1, Memory({}), Memory({})))
+"""
 
 
 def test_two_processes_do_not_lose_what_the_other_wrote(tmp_path: Path) -> None:
-    context = multiprocessing.get_context("spawn")
-    both = [context.Process(target=count, args=(tmp_path, 20)) for _ in range(2)]
-    for process in both:
-        process.start()
-    for process in both:
-        process.join(60)
+    command = [sys.executable, "-c", COUNT, str(tmp_path)]
+    both = [subprocess.Popen(command) for _ in range(2)]
+    assert [process.wait(60) for process in both] == [0, 0]
     found = Store(tmp_path).load()
     assert found is not None
     assert found.number == 40
