@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 
-from edgewise.errors import ConfigError
-from edgewise.ir.graph import Constant, Value, Variable
+from edgewise.ir.evaluate import evaluate
+from edgewise.ir.graph import Constant, Graph, Value, Variable
 from edgewise.ir.op import Array
 from edgewise.model import Model
 from edgewise.runtime.session import Session
+
+FACTOR = "factor"
 
 
 class Factors:
@@ -27,13 +29,19 @@ class Factors:
         """What a factor of an epilogue is; None where there is none.
 
         Raises:
-            ConfigError: It is computed from inputs.
+            ShapeError: It is computed from inputs.
         """
         if value is None:
             return None
         if isinstance(value.op, Constant):
             return value.op.array
-        if not isinstance(value.op, Variable):
-            raise ConfigError(f"quantize: {value}: want a variable or a constant")
-        initial = self._variables[value.op.key].initial
-        return self._derived[value.op.key] if initial is None else initial
+        if isinstance(value.op, Variable):
+            return self._known(value.op.key)
+        graph = Graph((), (value,), (FACTOR,))
+        keys = {n.op.key for n in graph.nodes() if isinstance(n.op, Variable)}
+        found, _ = evaluate(graph, {}, {key: self._known(key) for key in keys})
+        return np.asarray(found[FACTOR])
+
+    def _known(self, key: str) -> Array:
+        initial = self._variables[key].initial
+        return self._derived[key] if initial is None else initial

@@ -156,3 +156,46 @@ def test_weights_that_halves_would_lose_stay_real() -> None:
             None,
             ew.QuantizeConfig(weights="float16", **ALONE),
         )
+
+
+def biased(nodes: list[onnx.NodeProto], more: list[onnx.ValueInfoProto]) -> ew.Model:
+    """Two products, the first of which adds what ``nodes`` make."""
+    rng = np.random.default_rng(0)
+    arrays = {
+        "w1": rng.normal(size=(6, 8)),
+        "b1": rng.normal(size=(1, 1, 8)),
+        "w2": rng.normal(size=(8, 4)),
+    }
+    weights = [numpy_helper.from_array(a.astype("f4"), n) for n, a in arrays.items()]
+    weights.append(numpy_helper.from_array(np.array([8]), "eight"))
+    chain = [
+        helper.make_node("MatMul", ["x", "w1"], ["p"]),
+        *nodes,
+        helper.make_node("Add", ["p", "bias"], ["q"]),
+        helper.make_node("Relu", ["q"], ["r"]),
+        helper.make_node("MatMul", ["r", "w2"], ["y"]),
+    ]
+    x = helper.make_tensor_value_info("x", TensorProto.FLOAT, ["N", 6])
+    y = helper.make_tensor_value_info("y", TensorProto.FLOAT, ["N", 4])
+    graph = helper.make_graph(chain, "biased", [x, *more], [y], weights)
+    opset = helper.make_opsetid("", 17)
+    return ew.convert(helper.make_model(graph, opset_imports=[opset], ir_version=8))
+
+
+@pytest.mark.parametrize("made", ["computed", "given"])
+def test_factors_of_layers_may_be_computed(made: str) -> None:
+    """From variables; what inputs give is added behind the layer."""
+    rng, more = np.random.default_rng(2), []
+    feed = {"x": rng.standard_normal((9, 6)).astype("f4")}
+    source = "b1"
+    if made == "given":
+        source, feed["g"] = "g", rng.standard_normal((2, 4)).astype("f4")
+        more = [helper.make_tensor_value_info("g", TensorProto.FLOAT, [2, 4])]
+    nodes = [helper.make_node("Reshape", [source, "eight"], ["bias"])]
+    model = biased(nodes, more)
+    small = ew.quantize(model, [feed] * 2)
+    assert small.quantization is not None
+    assert [layer.name for layer in small.quantization.layers] == ["w1", "w2"]
+    with ew.Session(model) as one, ew.Session(small) as other:
+        wanted, got = (s.run(feed)["y"] for s in (one, other))
+    assert np.linalg.norm(got - wanted) < 0.05 * np.linalg.norm(wanted)

@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 import os
 import sqlite3
+import zlib
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -18,12 +19,13 @@ from typing import NamedTuple, Self
 from edgewise.errors import CheckpointError
 from edgewise_trainer.checkpoint import DAMAGED
 
-VERSION = 1
+VERSION = 2
 PAGE = 4096
 # Of a page, as the file format of SQLite has it: what a row may have without pages of
 # its own, the least that stays in the tree beside those, and what one of those holds.
 LOCAL, SPILLED, OVERFLOW = PAGE - 35, (PAGE - 12) * 32 // 255 - 23, PAGE - 4
-HEADER = 16  # of a row: sizes and types of its columns
+SUM = 4  # bytes of the checksum behind the records of a block
+HEADER = 16 + SUM  # of a row: sizes and types of its columns, and that
 DIRTY = 6
 LARGEST_BLOCK = 512  # records
 
@@ -132,7 +134,7 @@ class Store:
             ).fetchall()
             if [number for number, _ in rows] != list(range(len(rows))):
                 raise ValueError("blocks are missing")
-            records = b"".join(records for _, records in rows)
+            records = b"".join(_opened(*row) for row in rows)
             counts = {int(key): int(count) for key, count in json.loads(seen).items()}
             if not isinstance(self._turn, int) or min(counts.values(), default=0) < 0:
                 raise ValueError("what was counted is no number")
@@ -162,7 +164,7 @@ class Store:
             self._file.executemany(
                 "INSERT INTO block VALUES(?, ?) "
                 "ON CONFLICT(id) DO UPDATE SET records = excluded.records",
-                blocks.items(),
+                [(number, _closed(number, own)) for number, own in blocks.items()],
             )
         self._turn += 1
 
@@ -222,6 +224,23 @@ class Store:
                 f"{self._path}: the store cannot be used: {error}; move it away to "
                 "begin a new one"
             ) from error
+
+
+def _closed(number: int, records: bytes) -> bytes:
+    """A block with its checksum, which counts its number in."""
+    return records + zlib.crc32(records, number).to_bytes(SUM, "little")
+
+
+def _opened(number: int, block: bytes) -> bytes:
+    """The records of a block.
+
+    Raises:
+        ValueError: They are not those that were written.
+    """
+    records = block[:-SUM]
+    if _closed(number, records) != block:
+        raise ValueError(f"block {number} is not what was written")
+    return records
 
 
 def _pages(size: int) -> int:
