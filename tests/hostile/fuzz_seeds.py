@@ -5,9 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 from typing import NamedTuple
 
+import numpy as np
 import onnx
 
 import edgewise as ew
+from edgewise import compress
 
 DATA = Path(onnx.__file__).parent / "backend" / "test" / "data"
 LARGEST = 1 << 16  # bytes: most of a mutant of a larger file is weights
@@ -52,6 +54,33 @@ def write_ew(folder: Path) -> None:
             ew.convert(seed.data).save(folder / f"{number:04}.ew")
         except ew.UnsupportedOpError:
             continue
+    write_small(folder)
+
+
+def write_small(folder: Path) -> None:
+    """Put models of small numbers there: bytes, few bits, codings of files."""
+    rng = np.random.default_rng(0)
+    shapes = {"w1": (8, 2, 3, 3), "w2": (8, 1, 3, 3), "w3": (8, 8, 1, 1)}
+    weights = [
+        onnx.numpy_helper.from_array(rng.normal(size=shape).astype("f4"), name)
+        for name, shape in shapes.items()
+    ]
+    model = onnx.parser.parse_model(IMAGES)
+    model.graph.initializer.extend(weights)
+    real = ew.convert(model)
+    data = [{"x": rng.normal(size=(2, 2, 7, 7)).astype("f4")}] * 2
+    made = [
+        ew.quantize(real, data),
+        ew.quantize(real, data, ew.QuantizeConfig(keep=("w2",), reduce_range=False)),
+        compress.prune(real, 0.7),
+        compress.cluster(real, 4),
+        compress.binarize(real),
+    ]
+    for weights_ in ("float16", "int8", "int4"):
+        config = ew.QuantizeConfig(weights=weights_, activations="float32")
+        made.append(ew.quantize(real, None, config))
+    for number, small in enumerate(made):
+        small.save(folder / f"small{number}.ew")
 
 
 def write_node_cases(folder: Path) -> None:
@@ -63,6 +92,19 @@ def write_node_cases(folder: Path) -> None:
             data = case.model.SerializeToString()
             (folder / f"{case.name}.onnx").write_bytes(data)
 
+
+IMAGES = """
+    <ir_version: 9, opset_import: ["": 20]>
+    images (float[N, 2, 7, 7] x) => (y) {
+        a = Conv <pads = [1, 1, 1, 1]> (x, w1)
+        b = Relu (a)
+        c = Conv <pads = [1, 1, 1, 1], group = 8> (b, w2)
+        d = Relu (c)
+        e = Conv (d, w3)
+        s = Add (e, b)
+        y = MaxPool <kernel_shape = [2, 2]> (s)
+    }
+"""
 
 # In ONNX's own notation: one feature each that the package's files do not show.
 TEXTS = (
