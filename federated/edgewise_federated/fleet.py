@@ -162,6 +162,10 @@ class Fleet:
         """How many there are."""
         return {"fleet": self.size}
 
+    def own(self) -> tuple[Mapping[str, Array], ...]:
+        """Parameters that stayed with each device, by name."""
+        return tuple(self._memory.get(i, FRESH).personal for i in range(self.size))
+
     def memory(self) -> dict[str, Array]:
         """What devices remember, by name, and what they are at."""
         found = {f"agenda/{k}": v for k, v in self._agenda.memory().items()}

@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import json
 import os
+from collections.abc import Mapping
 from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
 
+from edgewise.errors import ConfigError
+from edgewise.ir.op import Array
 from edgewise.model import Model
 from edgewise.tools.text import size_text
+from edgewise_trainer.values import given
 
 
 class Round(NamedTuple):
@@ -59,10 +63,25 @@ class FederatedHistory(NamedTuple):
     Attributes:
         rounds: What happened in each.
         model: The model of the last.
+        own: In a simulation, what stays with each device by name; nothing with one
+            that never learned.
     """
 
     rounds: tuple[Round, ...]
     model: Model
+    own: tuple[Mapping[str, Array], ...] = ()
+
+    def model_of(self, device: int) -> Model:
+        """The model as a device of a simulation has it, with what is its own.
+
+        Raises:
+            ConfigError: There is no such device.
+        """
+        if not 0 <= device < len(self.own):
+            raise ConfigError(
+                f"got device {device}; want 0 to {len(self.own) - 1} of a simulation"
+            )
+        return Model(given(self.model.module, self.own[device]))
 
     def to_json(self, path: str | os.PathLike[str] | None = None) -> str:
         """All rounds as JSON, also written to ``path`` if there is one."""

@@ -54,4 +54,4 @@ def simulate(
     fleet = Fleet(model, partitions, config, layout, loss, optimizer, personal)
     strategy = strategy_of(config, layout, values)
     loop = Loop(config, fleet, strategy, layout, trainer, evaluate, reply_hook)
-    return loop.run(callbacks)
+    return loop.run(callbacks)._replace(own=fleet.own())

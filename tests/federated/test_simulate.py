@@ -121,6 +121,24 @@ def test_what_is_personal_stays(world: World) -> None:
         world.run(personal="all")
 
 
+def test_devices_have_models_of_their_own(world: World) -> None:
+    """The body is that of all; a head is what its device alone would learn on it."""
+    history = world.run(personal="last:1", clients_per_round=3, rounds=1)
+    asked = [index for index, own in enumerate(history.own) if own]
+    assert len(asked) == 3
+    start, shared = world.model.parameters(), history.model.parameters()
+    for index in range(8):
+        mine = history.model_of(index).parameters()
+        np.testing.assert_array_equal(mine["w1"], shared["w1"])
+        assert (mine["w2"] == start["w2"]).all() == (index not in asked)
+    heads = [history.model_of(index).parameters()["w2"] for index in asked]
+    assert not np.array_equal(heads[0], heads[1])
+    with ew.Session(history.model_of(asked[0])) as session:
+        assert session(world.test[0]).shape == (120, 3)
+    with pytest.raises(ew.ConfigError, match="want 0 to 7"):
+        history.model_of(8)
+
+
 def test_a_device_begins_without_what_the_one_before_it_had(world: World) -> None:
     """One learner serves all in turn: nothing of a device may reach the next."""
     start = world.model.parameters()
