@@ -23,6 +23,14 @@ from edgewise_trainer.values import replaced
 Data = tuple[Inputs, Array]
 
 
+def given_inputs(data: Data) -> int:
+    """How many examples the inputs are: those of one that differs, if one does."""
+    inputs, targets = data
+    arrays = inputs.values() if isinstance(inputs, Mapping) else (inputs,)
+    odd = (len(array) for array in arrays if len(array) != len(targets))
+    return next(odd, len(targets))
+
+
 class Work(NamedTuple):
     """What a device is asked to do.
 

@@ -12,7 +12,7 @@ from edgewise.errors import ConfigError, FederatedError
 from edgewise.ir.op import Array
 from edgewise.model import Model
 from edgewise_federated.agenda import Agenda
-from edgewise_federated.client import Data
+from edgewise_federated.client import Data, given_inputs
 from edgewise_federated.config import FederatedConfig
 from edgewise_federated.crew import Seal
 from edgewise_federated.device import FRESH, Memory
@@ -65,10 +65,11 @@ class Fleet:
         if config.devices is not None and len(config.devices) != len(partitions):
             got, want = len(config.devices), len(partitions)
             raise ConfigError(f"devices: got {got}; want {want}, one a partition")
-        for index, (x, y) in enumerate(partitions):
-            if len(x) != len(y):
+        for index, data in enumerate(partitions):
+            inputs, targets = given_inputs(data), len(data[1])
+            if inputs != targets:
                 raise ConfigError(
-                    f"partition {index}: got {len(x)} inputs and {len(y)} targets"
+                    f"partition {index}: got {inputs} inputs and {targets} targets"
                 )
         self.size = len(partitions)
         self._partitions, self._config = partitions, config

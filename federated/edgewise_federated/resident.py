@@ -12,7 +12,7 @@ import numpy as np
 from edgewise.errors import ConfigError, FederatedError
 from edgewise.ir.op import Array
 from edgewise.model import Model
-from edgewise_federated.client import Data
+from edgewise_federated.client import Data, given_inputs
 from edgewise_federated.config import FederatedConfig
 from edgewise_federated.device import Answer, Mask
 from edgewise_federated.norms import numbers
@@ -91,14 +91,14 @@ class Resident:
         Raises:
             FederatedError: They are none.
         """
-        x, y = self._data(node)
-        for inputs in x.values() if isinstance(x, Mapping) else (x,):
-            if not len(y) or len(inputs) != len(y):
-                raise FederatedError(
-                    f"node {node}: got {len(inputs)} inputs and {len(y)} targets; want"
-                    " as many, and one at least"
-                )
-        return x, y
+        data = self._data(node)
+        inputs, targets = given_inputs(data), len(data[1])
+        if not targets or inputs != targets:
+            raise FederatedError(
+                f"node {node}: got {inputs} inputs and {targets} targets; want as many,"
+                " and one at least"
+            )
+        return data
 
     def member(self, node: int) -> Member:
         """What a server is told of a node."""

@@ -90,7 +90,7 @@ def test_privacy_is_told(files: Path) -> None:
         (("m.ew",), "want a model and --data"),
         (("--data", "d.npz"), "want a model and --data"),
         (("--clip", "1"), "want both"),
-        (("--clip", "1", "--noise", "0"), "want both above 0"),
+        (("--clip", "1", "--noise", "0"), "above 0"),
         (("--clip", "1", "--noise", "1"), "want personal='norm'"),
         (("--split", "best"), "split='best'"),
         (("--devices", "261"), "at least 261"),
