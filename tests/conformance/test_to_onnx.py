@@ -38,6 +38,7 @@ REFUSED = {
     *("random_uniform", "random_normal"),
     "pack_quads",
     # Of stored weights alone.
+    *("bit_linear", "bit_conv", "sign_bits"),
     *("byte_linear", "byte_conv", "byte_depthwise_conv"),
 }
 LARGE = 1e6  # beyond that engines differ in what they still compute exactly

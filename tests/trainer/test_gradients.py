@@ -30,15 +30,15 @@ REFUSED = {
 WITHOUT = {
     "leaves end the way back": "input variable constant",
     "they jump": """
-        sign floor ceil round isnan isinf argmax argmin quantize byte_planes equal less
-        less_equal greater greater_equal""",
+        sign sign_bits floor ceil round isnan isinf argmax argmin quantize byte_planes
+        equal less less_equal greater greater_equal""",
     "they take no real numbers": """
         not and or xor bitwise_not bitwise_and bitwise_or bitwise_xor shift_left
         shift_right matmul_integer conv_integer requantize arange dim_value read_dims
         format_number parse_number string_concat string_split string_normalize
         regex_full_match count_ngrams look_up one_of random_uniform random_normal
         pack_quads byte_linear byte_conv byte_depthwise_conv byte_table byte_add
-        byte_mul byte_mean byte_average_pool""",
+        byte_mul byte_mean byte_average_pool bit_linear bit_conv""",
     "they tell real numbers apart, or take their bits": """
         non_zero unique non_max_suppression trees bit_cast""",
     "they are steps of training, or made when that is planned": """

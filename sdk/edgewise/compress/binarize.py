@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from edgewise.compress.signs import with_signs
 from edgewise.compress.weights import first_layers, logical, weights_of, with_weights
 from edgewise.errors import ConfigError
 from edgewise.ir.module import Coding
@@ -12,7 +13,12 @@ from edgewise.model import Model, want_model
 from edgewise.ops.pack import output_axis
 
 
-def binarize(model: Model, *, keep: tuple[str, ...] | None = None) -> Model:
+def binarize(
+    model: Model,
+    *,
+    keep: tuple[str, ...] | None = None,
+    activations: bool = False,
+) -> Model:
     """The model with weights that differ within an output channel in sign alone.
 
     Their size is the mean of those that were there (Rastegari et al., 2016).  The model
@@ -23,6 +29,8 @@ def binarize(model: Model, *, keep: tuple[str, ...] | None = None) -> Model:
         model: Stays as it is.
         keep: Patterns (as of fnmatch) of the names of weights that stay real; None:
             those of the first layers, which are small and meet the input itself.
+        activations: Whether such layers read signs, too: those that read sums, whose
+            ReLU goes. Once trained, ``pack_binary`` makes them products of bits.
 
     Raises:
         ConfigError: The model has no weights to make binary.
@@ -37,7 +45,8 @@ def binarize(model: Model, *, keep: tuple[str, ...] | None = None) -> Model:
     }
     if not changes:
         raise ConfigError("binarize: got a model of first layers alone")
-    return with_weights(model, changes, Coding.BINARY)
+    made = with_weights(model, changes, Coding.BINARY)
+    return with_signs(made, changes) if activations else made
 
 
 def _signs(weight: Array, axis: int) -> Array:

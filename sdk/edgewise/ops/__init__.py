@@ -56,6 +56,7 @@ _FAMILIES = {
     "pack": "pack_panels pack_quads pack_taps",
     "pack_narrow": "pack_narrow pack_halves widen_panels",
     "narrow": "narrow_linear narrow_conv",
+    "bit_products": "sign_bits bit_linear bit_conv",
     "byte_products": "byte_linear byte_conv byte_depthwise_conv",
     "byte_between": "byte_table byte_add byte_mul byte_mean byte_average_pool",
     "quantize": "quantize dequantize byte_planes",

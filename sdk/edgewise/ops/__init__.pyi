@@ -39,6 +39,11 @@ from edgewise.ops.binary import (
 from edgewise.ops.bindings import (
     ReadDims,
 )
+from edgewise.ops.bit_products import (
+    BitConv,
+    BitLinear,
+    SignBits,
+)
 from edgewise.ops.bits import (
     BitCast,
 )
@@ -329,6 +334,8 @@ __all__ = [
     "BatchNormTrainGrad",
     "BatchStatistics",
     "BitCast",
+    "BitConv",
+    "BitLinear",
     "BitwiseAnd",
     "BitwiseNot",
     "BitwiseOr",
@@ -485,6 +492,7 @@ __all__ = [
     "ShiftRight",
     "Sigmoid",
     "Sign",
+    "SignBits",
     "Silu",
     "Sin",
     "Sinh",

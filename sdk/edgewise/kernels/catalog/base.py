@@ -163,6 +163,7 @@ HOMES = {
     "matmul": ("matmul",),
     "conv": ("winograd", "conv", "depthwise"),
     "bottleneck": ("bottleneck",),
+    "bit_products": ("bit_products",),
     "byte_products": ("byte_products",),
     "byte_between": ("byte_between",),
     "narrow": ("winograd", "narrow"),
