@@ -74,8 +74,9 @@ class LocalFleet:
         try:
             yield from serving.rounds(self._app)
         except FederatedError as error:
-            logs = [f"{one.name}: {one.last_lines(1)}" for one in self._nodes]
-            raise FederatedError(f"{error}; {'; '.join(logs)}") from error
+            said = {one.name: one.last_lines(1) for one in self._nodes}
+            logs = [f"; {name}: {lines}" for name, lines in said.items() if lines]
+            raise FederatedError(f"{error}{''.join(logs)}") from error
 
     def peaks(self) -> tuple[int, ...]:
         """Bytes that each node took at most so far."""

@@ -138,8 +138,10 @@ class Family:
         for started in self._started:
             code = started.process.poll()
             if code is not None:
+                how = f"was killed (signal {-code})" if code < 0 else f"ended ({code})"
+                said = started.last_lines()
                 raise FederatedError(
-                    f"{started.name} ended (status {code}): {started.last_lines()}"
+                    f"{started.name} {how}: {said}" if said else f"{started.name} {how}"
                 )
 
     def stop(self, some: Sequence[Started]) -> None:

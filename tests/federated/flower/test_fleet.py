@@ -144,7 +144,7 @@ def test_up_leaves_nothing_when_a_child_is_killed(words: tuple[str, ...]) -> Non
     os.kill(up.named(*words)[0], signal.SIGKILL)
     status, _, error = up.end()
     assert status == 2
-    assert "ended (status -9)" in error
+    assert "was killed (signal 9)" in error
     assert left(up.seen) == []
 
 
