@@ -31,6 +31,8 @@ from edgewise_federated.cli.options import (
 if TYPE_CHECKING:  # --help imports no Flower
     from edgewise_federated.history import Round
 
+WAIT = 300.0  # seconds for a round; processes of one machine share its cores
+
 
 def up(
     model: ModelFile = None,
@@ -77,6 +79,7 @@ def up(
         batch_size=batch_size,
         codec=codec,
         secure_aggregation=secure,
+        deadline_s=WAIT,
         seed=seed,
     )
     lr = rate_of("sgd", rate)

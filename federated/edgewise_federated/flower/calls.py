@@ -147,12 +147,12 @@ def is_known_key(response: httpx.Response) -> bool:
     return bool(said_by(response).get("code") == codes.PUBLIC_KEY_ALREADY_IN_USE)
 
 
-def waits(most: int | None = None) -> Iterator[float]:
+def waits() -> Iterator[float]:
     """Seconds to wait after each attempt: twice as long each time, up to a minute."""
-    wait, count = FIRST_WAIT, 0
-    while most is None or count < most:
+    wait = FIRST_WAIT
+    while True:
         yield wait
-        wait, count = min(2 * wait, LONGEST_WAIT), count + 1
+        wait = min(2 * wait, LONGEST_WAIT)
 
 
 def _client(place: Place, key: ec.EllipticCurvePrivateKey) -> Any:

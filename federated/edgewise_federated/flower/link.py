@@ -22,7 +22,6 @@ from edgewise_federated.flower.calls import (
     OverError,
     Place,
     UnknownNodeError,
-    waits,
 )
 from edgewise_federated.flower.version import private
 
@@ -30,7 +29,9 @@ logger = logging.getLogger(__name__)
 FLEET, WIRE = "flwr.proto.fleet_pb2", "flwr.proto.message_pb2"
 TREES = "flwr.supercore.inflatable.inflatable_object"
 HEARTBEAT = 30.0  # seconds after two of which a silent node is taken for gone
-MISSING = 50  # attempts at an object that the server does not have whole yet
+# Seconds between looks for a part that the server does not have whole yet, and looks
+# until it is given up: a server app that was killed never sends the rest.
+LOOK, LOOKS = 0.5, 40
 
 
 class Link:
@@ -116,7 +117,7 @@ class Link:
 
         Raises:
             UnknownNodeError: The SuperLink has forgotten this node.
-            OverError: Its run ended on the way.
+            OverError: Its run ended on the way, or sends no more of it.
         """
         request = private(FLEET, "PullMessagesRequest")
         answer = self._calls.send(self._client.PullMessages, request(node=self._node))
@@ -183,7 +184,7 @@ class Link:
         """One part of a message; parts are called by their content's SHA-256."""
         request = private(WIRE, "PullObjectRequest")
         message = request(node=self._node, run_id=run, object_id=name)
-        for wait in waits(MISSING):
+        for _ in range(LOOKS):
             answer = self._calls.send(self._client.PullObject, message)
             if not answer.object_found:
                 break
@@ -192,6 +193,6 @@ class Link:
                 if hashlib.sha256(content).hexdigest() != name:
                     raise FederatedError("part of a message is damaged")
                 return content
-            if self._stop.wait(wait):
+            if self._stop.wait(LOOK):
                 break
         raise OverError

@@ -28,7 +28,7 @@ from edgewise_federated.secure import Collector, Keys
 from edgewise_federated.secure.shamir import enough
 
 logger = logging.getLogger(__name__)
-STEP = 0.25  # of what is left of the deadline, for a step before the words
+STEP = 0.5  # of what is left of the deadline, for a step before the words
 T = TypeVar("T")
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from itertools import islice
 from pathlib import Path
 from threading import Event, Thread
 from typing import Any
@@ -137,7 +138,7 @@ def test_a_server_without_tls_is_refused(door: Door, tmp_path: Path) -> None:
 
 
 def test_waits_grow_to_a_minute() -> None:
-    assert list(waits(9)) == [1, 2, 4, 8, 16, 32, 60, 60, 60]
+    assert list(islice(waits(), 9)) == [1, 2, 4, 8, 16, 32, 60, 60, 60]
 
 
 @pytest.mark.parametrize("content", [None, b"", b"no key"])

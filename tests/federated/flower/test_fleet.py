@@ -128,6 +128,15 @@ def test_up_learns_over_tls_and_leaves_nothing() -> None:
     assert left(up.seen) == []
 
 
+def test_up_hides_updates_in_sums() -> None:
+    up = Watched("up", "--nodes", 3, "--rounds", 2, "--tls", "--secure", "--json")
+    status, out, error = up.end()
+    assert status == 0, error
+    figures = json.loads(out)
+    assert (figures["rounds"], figures["nodes"], figures["failures"]) == (2, 3, 0)
+    assert left(up.seen) == []
+
+
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
 def test_up_leaves_nothing_when_it_is_ended(number: int) -> None:
     up = Watched("up", "--rounds", 500)
