@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from importlib.util import find_spec
 from typing import Any, Protocol
 
 from edgewise.errors import ConfigError
@@ -190,7 +191,7 @@ class FederatedConfig:
         return [f"strategy={self.strategy!r}"] if self.strategy in SEES_ONE else []
 
     def _want_sums(self) -> None:
-        """Raise for what has to see single updates, or does not commute with sums."""
+        """Raise for what has to see single updates, and where keys cannot be made."""
         problems = self._seeing()
         if self.codec != "float32":
             problems.append(f"codec={self.codec!r}")
@@ -200,6 +201,11 @@ class FederatedConfig:
             raise ConfigError(
                 f"secure_aggregation with {', '.join(problems)}: that has to see"
                 " single updates, and the server sees sums alone"
+            )
+        if find_spec("cryptography") is None:
+            raise ConfigError(
+                "secure_aggregation: the package cryptography is not installed:"
+                " pip install 'edgewise[federated]'"
             )
 
     def _want_mode(self) -> None:

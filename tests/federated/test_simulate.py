@@ -324,6 +324,12 @@ def test_sums_do_not_go_with_what_sees_one(
         world.run(secure_aggregation=True, **other)
 
 
+def test_sums_want_cryptography(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("edgewise_federated.config.find_spec", lambda name: None)
+    with pytest.raises(ew.ConfigError, match="cryptography is not installed: pip"):
+        FederatedConfig(secure_aggregation=True)
+
+
 def test_sums_of_two_hide_nobody(world: World) -> None:
     with pytest.raises(ew.FederatedError, match="want 3 or more"):
         world.run(secure_aggregation=True, clients_per_round=2)

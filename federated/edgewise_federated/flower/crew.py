@@ -76,8 +76,11 @@ class Nodes:
         end = self.now() + self._config.deadline_s
         least = max(math.ceil(self._config.quorum * want), 1) if want else 0
         enough = least if self._members else want
+        there: list[int] = []
         while True:
-            there = self._there(end)
+            found = self._there(end)
+            # A look that time ran out for tells nothing: the one before it counts.
+            there = there if found is None else found
             if len(there) >= enough:
                 return there
             if self.now() >= end:
@@ -90,9 +93,14 @@ class Nodes:
             f" {least} at least (quorum={self._config.quorum:g} of {want})"
         )
 
-    def _there(self, end: float) -> list[int]:
-        """Devices that are connected; new ones say first what they are."""
-        connected = within(end, lambda: set(self._grid.get_node_ids())) or set()
+    def _there(self, end: float) -> list[int] | None:
+        """Devices that are connected; None if the transport does not say in time.
+
+        New ones say first what they are.
+        """
+        connected = within(end, lambda: set(self._grid.get_node_ids()))
+        if connected is None:
+            return None
         # Who comes later would change the chances that privacy was accounted with.
         closed = self._config.privacy is not None and bool(self._nodes)
         new = connected - self._members.keys() - self._refused

@@ -194,6 +194,21 @@ def test_nobody_there_is_an_error_and_no_endless_wait(world: World) -> None:
     grid.close()
 
 
+def test_a_quorum_begins_when_the_wait_for_all_is_over(
+    behind: Over, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The last look for nodes gets no answer: its time is over before it is asked."""
+    nodes = Loopback.get_node_ids
+
+    def slowly(grid: Loopback) -> Any:
+        time.sleep(0.05)
+        return nodes(grid)
+
+    monkeypatch.setattr(Loopback, "get_node_ids", slowly)
+    history = behind(rounds=2, clients_per_round=12, quorum=0.5, deadline_s=1.0)
+    assert [one.clients for one in history.rounds] == [8, 8]
+
+
 def test_a_node_with_another_model_is_left_out(
     world: World, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
