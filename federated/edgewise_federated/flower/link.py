@@ -22,6 +22,7 @@ from edgewise_federated.flower.calls import (
     OverError,
     Place,
     UnknownNodeError,
+    waits,
 )
 from edgewise_federated.flower.version import private
 
@@ -29,6 +30,7 @@ logger = logging.getLogger(__name__)
 FLEET, WIRE = "flwr.proto.fleet_pb2", "flwr.proto.message_pb2"
 TREES = "flwr.supercore.inflatable.inflatable_object"
 HEARTBEAT = 30.0  # seconds after two of which a silent node is taken for gone
+UNKNOWN = 4  # attempts, in 15 seconds, at a server that does not know this node
 # Seconds between looks for a part that the server does not have whole yet, and looks
 # until it is given up: a server app that was killed never sends the rest.
 LOOK, LOOKS = 0.5, 40
@@ -62,17 +64,31 @@ class Link:
         """
         if self._place.key is None:
             self._register()
+        answer = self._activated()
+        self._node = private("flwr.proto.node_pb2", "Node")(node_id=answer.node_id)
+
+    def _activated(self) -> Any:
+        """What the SuperLink calls this node; it may just be learning the fleet's keys.
+
+        Raises:
+            OverError: This node was stopped before it was heard.
+            FederatedError: The SuperLink does not get to know it.
+        """
         request = private(FLEET, "ActivateNodeRequest")
         message = request(public_key=self._calls.public, heartbeat_interval=HEARTBEAT)
-        try:
-            answer = self._calls.send(self._client.ActivateNode, message)
-        except UnknownNodeError as error:
-            raise FederatedError(
-                f"{self._place.address} does not know this node's key, or the clocks of"
-                " both differ by minutes; register it: edgewise federate server --node"
-                " FILE.pub, or flwr supernode register FILE.pub"
-            ) from error
-        self._node = private("flwr.proto.node_pb2", "Node")(node_id=answer.node_id)
+        for _, wait in zip(range(UNKNOWN), waits(), strict=False):
+            try:
+                return self._calls.send(self._client.ActivateNode, message)
+            except UnknownNodeError:
+                address = self._place.address
+                logger.info("%s does not know this node; again in %g s", address, wait)
+            if self._stop.wait(wait):
+                raise OverError
+        raise FederatedError(
+            f"{self._place.address} does not know this node's key, or the clocks of"
+            " both differ by minutes; register it: edgewise federate server --node"
+            " FILE.pub, or flwr supernode register FILE.pub"
+        )
 
     def _register(self) -> None:
         """Make the new key of this node known."""

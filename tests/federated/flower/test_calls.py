@@ -26,7 +26,8 @@ from edgewise_federated.flower.calls import (
     UnknownNodeError,
     waits,
 )
-from edgewise_federated.flower.certificates import make_certificates
+from edgewise_federated.flower.certificates import make_certificates, make_node_keys
+from edgewise_federated.flower.link import UNKNOWN, Link
 from edgewise_federated.flower.version import private
 
 
@@ -98,6 +99,26 @@ def test_a_node_that_is_not_known_hears_it(
     with pytest.raises(error):
         pull(door.place)
     assert door.asked == 1
+
+
+def test_a_node_is_patient_with_a_server_that_just_began(
+    door: Door, tmp_path: Path
+) -> None:
+    """Between the first answer of a SuperLink and the last key are some seconds."""
+    response = private("flwr.proto.fleet_pb2", "ActivateNodeResponse")(node_id=7)
+    door.answers = [(401, b""), (401, b""), (200, response.SerializeToString())]
+    (key,) = make_node_keys(tmp_path, ["pi"])
+    link = Link(door.place._replace(key=key), Event())
+    link.open()
+    assert link.node == 7
+
+
+def test_a_node_that_stays_unknown_gives_up(door: Door, tmp_path: Path) -> None:
+    door.answers = [(401, b"")]
+    (key,) = make_node_keys(tmp_path, ["pi"])
+    with pytest.raises(FederatedError, match="does not know this node's key"):
+        Link(door.place._replace(key=key), Event()).open()
+    assert door.asked == UNKNOWN
 
 
 def test_a_run_that_is_over_is_over(door: Door) -> None:
