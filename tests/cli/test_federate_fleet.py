@@ -19,6 +19,7 @@ def app(command, tmp_path_factory: pytest.TempPathFactory) -> Path:
     done = command("federate", "export", folder, "--rounds", 7, "--codec", "int8")
     assert done.returncode == 0, done.stderr
     assert "fleet.toml" in done.stdout
+    assert "edgewise federate node app --data" in done.stdout
     return folder
 
 

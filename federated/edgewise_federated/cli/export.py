@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from shlex import quote
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -34,6 +35,11 @@ from edgewise_federated.cli.options import (
 if TYPE_CHECKING:  # --help makes no trainer
     from edgewise.model import Model
     from edgewise_federated.client import Data
+
+STEPS = """\
+one server: edgewise federate server {app} --host 0.0.0.0 --certificates certs
+each node:  edgewise federate node {app} --data mine.npz --superlink HOST:8000 \
+--ca ca.crt --key KEY"""
 
 
 def export(
@@ -101,7 +107,8 @@ def export(
         files = sorted(path for path in folder.rglob("*") if path.is_file())
         show_json({"files": [str(path) for path in files]})
         return
-    print(f"{folder}: change {folder / PACKAGE / HOW} as you like")
+    print(f"{folder}: change {folder / PACKAGE / HOW} as you like, copy it, and start")
+    print(STEPS.format(app=quote(folder.name)))
 
 
 def _task(
