@@ -226,7 +226,10 @@ def test_a_server_that_is_killed_goes_on(fleet: Fleet) -> None:
     fleet.family.want_all()
 
 
-def test_stock_machines_run_the_same_app(fleet: Fleet) -> None:
+def test_stock_machines_run_the_same_app(
+    fleet: Fleet, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(fleet.folder)  # results lie where the SuperLink was started
     app, here = fleet.export(rounds=2), "127.0.0.1"
     settings = Settings(fleet.folder / "home", here, fleet.port, here)
     superlink = SuperLink(fleet.family, settings)
@@ -250,4 +253,5 @@ def test_stock_machines_run_the_same_app(fleet: Fleet) -> None:
         check=True,
     )
     assert "round 2: 2 of 2 devices" in done.stdout, done.stdout[-3000:]
+    assert (fleet.folder / "edgewise-server" / "model.ew").exists()
     fleet.family.want_all()
