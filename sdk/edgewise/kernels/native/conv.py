@@ -78,7 +78,8 @@ def _fill_table(args, scratch, pixel, rows, channel, nothing, most):
         table = scratch + TABLE + 8 * tile * size
         start, moved = start + these, these
         these = whole + 1 if tile < longer else whole
-        image, y, x = place_of(args, pixel + start)
+        place = place_of(args, pixel + start)
+        image, y, x = place
         line = image * args[OUT_HEIGHT] + y
         read = max(these, FEWEST)
         inside = start + read <= rows and _is_inside(args, x, y, read)
@@ -87,10 +88,11 @@ def _fill_table(args, scratch, pixel, rows, channel, nothing, most):
         if inside and line == before:
             _move_on(table - 8 * size, table, size, step * moved)
         else:
+            seen = 1 if together else taps_x
             for i in range(ROWS):
-                place = place_of(args, pixel + min(start + i, rows - 1))
-                seen = 1 if together else taps_x
                 _fill_column(args, i64(table), i, place, seen, channel, nothing)
+                if start + i < rows - 1:
+                    place = _next_place(args, place)
         before = line if inside else -1
 
 
@@ -99,6 +101,17 @@ def place_of(args, pixel):
     """Image, row and column of a pixel of the output."""
     row = pixel // args[OUT_WIDTH]
     return row // args[OUT_HEIGHT], row % args[OUT_HEIGHT], pixel % args[OUT_WIDTH]
+
+
+@helper
+def _next_place(args, place):
+    """Where the pixel after one lies, without a division: borders have many."""
+    image, y, x = place
+    if x + 1 < args[OUT_WIDTH]:
+        return image, y, x + 1
+    if y + 1 < args[OUT_HEIGHT]:
+        return image, y + 1, 0
+    return image + 1, 0, 0
 
 
 @helper
@@ -125,18 +138,22 @@ def _move_on(source, target, size, step):
 def _fill_column(args, table, row, place, taps_x, channel, nothing):
     """Addresses for one pixel: all taps, or the first of each row of taps."""
     image, y, x = place
-    height, width, channels = args[HEIGHT], args[WIDTH], args[CHANNELS]
-    top = y * args[STRIDE_Y] - args[TOP]
+    height, width, taps_y = args[HEIGHT], args[WIDTH], args[KERNEL_Y]
+    down, along = args[DILATION_Y], args[DILATION_X]
+    row_bytes = 4 * width * args[CHANNELS]
+    step = 4 * along * args[CHANNELS]
+    v = y * args[STRIDE_Y] - args[TOP]
     left = x * args[STRIDE_X] - args[LEFT]
+    start = args[X] + 4 * (left * args[CHANNELS] + channel)
+    start += image * height * row_bytes
     entry = row
-    for r in range(args[KERNEL_Y]):
-        v = top + r * args[DILATION_Y]
-        start = args[X] + 4 * ((image * height + v) * width * channels + channel)
-        for s in range(taps_x):
-            u = left + s * args[DILATION_X]
-            outside = v < 0 or v >= height or u < 0 or u >= width
-            table[entry] = nothing if outside else start + 4 * u * channels
-            entry += ROWS
+    for _ in range(taps_y):
+        above, u, at = v < 0 or v >= height, left, start + v * row_bytes
+        for _ in range(taps_x):
+            outside = above or u < 0 or u >= width
+            table[entry] = nothing if outside else at
+            u, at, entry = u + along, at + step, entry + ROWS
+        v += down
 
 
 def make_conv(multiply, most, stored: Panels = AS_THEY_ARE):
