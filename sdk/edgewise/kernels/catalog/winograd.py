@@ -39,6 +39,8 @@ TAPS = 3
 # a channel or an output of a tile to be transformed.
 A_WEIGHT = 10.0
 A_NUMBER = {2: 140.0, 4: 420.0}
+# What a pixel costs the plain kernel where a tile of its six crosses a border.
+A_BORDER, TILE = 1500.0, 6
 # Weights take twice to four times the memory: not for less than this.
 GAIN = 0.8
 # Tiles of a block: transformed, its inputs fill about half of a second cache; and how
@@ -80,8 +82,11 @@ def choose(call: Call) -> int:
 
 def _plain_cost(call: Call) -> float:
     """Time of the plain kernel, in multiply-adds."""
-    pixels, outputs = math.prod(call.outputs[0].dims[:-1]), call.outputs[0].dims[-1]
-    return TAPS * TAPS * given(call, 0).dims[3] * outputs * (pixels / 0.9 + A_WEIGHT)
+    images, height, width, outputs = call.outputs[0].dims
+    pixels = images * height * width
+    products = TAPS * TAPS * given(call, 0).dims[3] * outputs
+    borders = min(2 * TILE / width + 2 / height, 1.0) * pixels
+    return products * (pixels / 0.9 + A_WEIGHT) + A_BORDER * borders
 
 
 def _cost(call: Call, size: int) -> float:
